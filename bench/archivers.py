@@ -17,11 +17,11 @@ from bench.watched import WatchedProcess
 from towpath.archive.config import load_archive
 from towpath.archive.errors import NoArchiveError
 from towpath.archive.log import CommitLog
-from towpath.config import StoreConfig
 from towpath.dev import distribution, ports
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.process import LOG4J2
 from towpath.engine import java
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 SPARK_KAFKA = ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0")

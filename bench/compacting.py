@@ -25,8 +25,8 @@ from towpath.archive.model import Segment, SegmentPlace
 from towpath.archive.upkeep.slice.compact_slice import compact
 from towpath.archive.upkeep.slice.compact_work import CompactSlice
 from towpath.archive.upkeep.slice.merge_plan import PlannedMerge
-from towpath.config import StoreConfig, Tls
 from towpath.model.nouns import SegmentFormat
+from towpath.settings import StoreConfig, Tls
 from towpath.store import Store
 
 WANTED = 500

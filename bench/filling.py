@@ -24,13 +24,13 @@ from towpath.cluster.admin.producers import ProducerAdmin
 from towpath.cluster.codes import CLUSTER_AUTHORIZATION_FAILED, refused
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import Answers
-from towpath.config import load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.run.rounds import RoundPlan, plan_round
 from towpath.model.nouns import Side
 from towpath.records.copy import copy
 from towpath.records.session import LinkSession
+from towpath.settings import load
 
 COMPACT = {
     "cleanup.policy": "compact",

@@ -21,13 +21,13 @@ from bench.report import table
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.control import Control
 from towpath.cluster.data.client import Client
-from towpath.config import load
 from towpath.dev.broker import LocalCluster
 from towpath.groups.model import SyncReport
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.settings import load
 from towpath.wire import plain
 
 TOPIC, RECORDS, AT_ONCE = TopicName("orders"), 50, 50

@@ -34,9 +34,9 @@ from towpath.archive.log.commit_log import CommitLog
 from towpath.archive.log.entries import Draft, LogEntry, LogWriter
 from towpath.archive.log.state import ArchivedTo, ArchiveState
 from towpath.archive.model import GapCounts, PartitionId, Segment, SegmentPlace
-from towpath.config import StoreConfig
 from towpath.model.digest import Digest
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 REGION, RECORDS = "eu-west-1", 100_000

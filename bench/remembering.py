@@ -21,7 +21,6 @@ from bench.pages import RESULTS, publish
 from bench.report import table
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.batches import packed
 from towpath.ledger.books import LinkBooks
@@ -42,6 +41,7 @@ from towpath.model.nouns import (
 )
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.run_log import RunLog
+from towpath.settings import ClusterConfig
 
 PARTITIONS, RATE, DAYS = 50, 10, 365
 ROUND, HOUR, DAY = 600, 3600, 86400

@@ -66,10 +66,10 @@ from tests.support.registries.registry_proxy import RegistryProxy
 from tests.support.session import selection
 from tests.support.session.guardian import Guard
 from tests.support.session.selection import Selection
-from towpath.config import files
 from towpath.dev import distribution
 from towpath.dev.broker import archive_classes
 from towpath.model import secret
+from towpath.settings import files
 
 # xdist tells its width to its workers; what is piped has none.
 os.environ.pop("COLUMNS", None)

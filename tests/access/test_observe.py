@@ -15,10 +15,10 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.changes import Listing
 from towpath.cluster.codes import UNSUPPORTED_VERSION, refused
 from towpath.cluster.metadata import ConfigEntry, ConfigSource
-from towpath.config import LinkConfig
 from towpath.model.acl import Operation
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import Side
+from towpath.settings import LinkConfig
 
 
 class Silent(Admin):

@@ -25,7 +25,6 @@ from towpath.access.observe import observe
 from towpath.access.steps import AccessStep, DeleteUser, RemoveQuota, SetQuota, SetUser
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.changes import tell_controller
-from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import ClusterError, ConfigError, RefusedError, StepOutdatedError
@@ -33,6 +32,7 @@ from towpath.model.nouns import Side
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
+from towpath.settings import LinkConfig
 
 pytestmark = pytest.mark.broker
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import pytest
 
 from towpath.access.translate import Translated, translate
-from towpath.config import AclMode, TopicsConfig
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.nouns import TopicName
+from towpath.settings import AclMode, TopicsConfig
 
 
 def acl(

@@ -19,7 +19,7 @@ from tests.support.objects.buckets import Buckets, client
 from tests.support.objects.stores import section
 from tests.support.stored import old_records
 from towpath.archive.write.newest_objects import told_missing
-from towpath.config import StoreConfig
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 NewName = Callable[[str], str]

@@ -15,10 +15,10 @@ from tests.support.copying.chaos import Copiers, endless
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
 from tests.support.network.toxiproxy import Toxiproxy
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.runtime.clock import now_ms
+from towpath.settings import ClusterConfig
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

@@ -14,12 +14,12 @@ from tests.support.here import MASTER, Here
 from tests.support.kafka import consume, end_offsets, raw_batches, wait_until
 from towpath.cli.main import main
 from towpath.cluster.admin import Admin
-from towpath.config import load as config_of
 from towpath.dev import distribution, ports, updown
 from towpath.dev.load import SHAPES, load
 from towpath.dev.secure import client_options
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import Side, TopicId, TopicName
+from towpath.settings import load as config_of
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from towpath.archive.config import load_archive
 from towpath.cli.main import main
-from towpath.config import check, load
+from towpath.settings import check, load
 
 
 @pytest.fixture(autouse=True)

@@ -18,11 +18,11 @@ from towpath.cluster.admin import Admin, leaders
 from towpath.cluster.connect import control
 from towpath.cluster.connect.login import SecurityError
 from towpath.cluster.metadata import ConfigSource, non_default
-from towpath.config import ClusterConfig
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicName, TopicPartition
+from towpath.settings import ClusterConfig
 
 pytestmark = pytest.mark.broker
 

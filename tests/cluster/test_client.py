@@ -20,11 +20,11 @@ from towpath.cluster.admin.topics import TopicAdmin
 from towpath.cluster.data import frames
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import Metadata
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicName, TopicPartition
 from towpath.model.secret import Secret
+from towpath.settings import ClusterConfig
 
 pytestmark = pytest.mark.broker
 

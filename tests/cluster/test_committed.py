@@ -11,9 +11,9 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data import committed as reading
 from towpath.cluster.data.client import Client
 from towpath.cluster.data.committed import CommittedReader
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.settings import ClusterConfig
 
 
 @pytest.mark.broker

@@ -18,12 +18,12 @@ from tests.support.kafka import wait_until
 from towpath.cluster.connect.connection import Connected, connect
 from towpath.cluster.connect.exchange import ask
 from towpath.cluster.connect.login import SecurityError
-from towpath.config import ClusterConfig
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.secret import Secret
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 pytestmark = pytest.mark.broker
 

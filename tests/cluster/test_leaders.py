@@ -13,11 +13,11 @@ from towpath.cluster.admin.leaders import Question, ask_leaders
 from towpath.cluster.connect.control import Control
 from towpath.cluster.connect.retrying import polled
 from towpath.cluster.metadata import Answers, Broker, Metadata, PartitionInfo, TopicInfo
-from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, ClusterId, TopicName, TopicPartition
 from towpath.runtime.backoff import BackOff
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 NAME = TopicName("orders")
 WITH, WITHOUT = TopicPartition(NAME, 0), TopicPartition(NAME, 1)

@@ -11,10 +11,10 @@ from tests.support.kafka import Record, consume, create_topic, end_offsets, prod
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.markers import Marker
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import Mode, ProducerId, Side, TopicName, TopicPartition
+from towpath.settings import ClusterConfig
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

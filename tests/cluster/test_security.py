@@ -13,9 +13,9 @@ import pytest
 
 from tests.support.clusters.certificates import Certificate, Vault
 from towpath.cluster.connect.security import sasl_mechanism, sasl_options, ssl_context
-from towpath.config import ClusterConfig, Tls, troubles
 from towpath.model.errors import ExtraMissingError
 from towpath.model.secret import Secret
+from towpath.settings import ClusterConfig, Tls, troubles
 
 
 def config(sasl: dict[str, Any] | None, *, tls: bool = True) -> ClusterConfig:

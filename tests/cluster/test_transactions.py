@@ -9,11 +9,11 @@ import pytest
 
 from tests.support.kafka import consume, create_topic, end_offsets, wait_until
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

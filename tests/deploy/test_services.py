@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 
 from tests.support.pages.commands import parsed
 from towpath.cli import exits
-from towpath.config import check
+from towpath.settings import check
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 UNIT = DEPLOY / "systemd" / "towpath@.service"

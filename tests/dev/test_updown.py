@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from towpath.cli.main import main
-from towpath.config import check
 from towpath.dev import distribution, ports, secure, updown
 from towpath.dev.process import Identity
 from towpath.dev.secure import Strongbox
 from towpath.dev.updown import DevCluster
 from towpath.model.acl import Operation, Resource
 from towpath.model.nouns import Side
+from towpath.settings import check
 
 
 class Started:

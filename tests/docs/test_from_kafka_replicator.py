@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from towpath.archive.config import ArchiveConfig
-from towpath.config.shape import walk
+from towpath.settings.shape import walk
 
 PAGE = Path(__file__).parents[2] / "docs/howto/from-kafka-replicator.md"
 FIELDS = {

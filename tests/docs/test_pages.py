@@ -24,8 +24,8 @@ from tests.support.pages.commands import blocks, commands, mentions, parsed
 from tests.support.program import environment
 from towpath.cli import reference
 from towpath.cli.main import COMMANDS
-from towpath.config import LinkConfig, check
 from towpath.runbook import page_of, pages
+from towpath.settings import LinkConfig, check
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))

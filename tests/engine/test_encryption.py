@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.program import Program
-from towpath.config import ClusterConfig
 from towpath.dev import ports
 from towpath.engine.encryption import BY_US, lacking
+from towpath.settings import ClusterConfig
 
 FALL_BACK = "spark.network.crypto.saslFallback"
 SAFE = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true", **BY_US}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from towpath.config import GroupsConfig, TopicsConfig
 from towpath.group_configs.diff import diff, unasked
 from towpath.group_configs.observed import HolderConfigs, ObservedConfigs
 from towpath.group_configs.owned import OwnedConfig
@@ -13,6 +12,7 @@ from towpath.group_configs.steps import HolderStep, RemoveHolderConfig, SetHolde
 from towpath.model.findings import Cause
 from towpath.model.holders import ConfigHolder
 from towpath.plan.subject import Difference
+from towpath.settings import GroupsConfig, TopicsConfig
 
 GROUP, METRICS = ConfigHolder.GROUP, ConfigHolder.CLIENT_METRICS
 SESSION, LIMIT, LETTERS = (

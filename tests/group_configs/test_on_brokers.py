@@ -17,7 +17,6 @@ from towpath.cluster.admin.holders import own
 from towpath.cluster.connect.connection import Connected
 from towpath.cluster.connect.control import Control
 from towpath.cluster.connect.exchange import Address
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.group_configs.apply import apply_all, checked
 from towpath.group_configs.steps import SetHolderConfig
@@ -27,6 +26,7 @@ from towpath.mirror.run.reconcile import Reconciled, reconcile
 from towpath.model.errors import StepOutdatedError
 from towpath.model.holders import ConfigHolder
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

@@ -16,7 +16,6 @@ from tests.support.clusters.secured import SecuredLink
 from tests.support.copying.copier import BackDoor
 from tests.support.kafka import commit
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig, GroupsConfig, TopicsConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.group_configs.apply import checked
 from towpath.group_configs.observe import observe
@@ -24,6 +23,7 @@ from towpath.group_configs.steps import SetHolderConfig
 from towpath.model.findings import Cause
 from towpath.model.holders import ConfigHolder
 from towpath.model.nouns import Side
+from towpath.settings import ClusterConfig, GroupsConfig, TopicsConfig, load
 
 pytestmark = pytest.mark.broker
 KEY, VALUE = "consumer.session.timeout.ms", "50000"

@@ -22,7 +22,6 @@ from tests.support.kafka import (
     wait_until,
 )
 from tests.support.mirror import Mirror
-from towpath.config import GroupsConfig
 from towpath.dev.broker import LocalCluster
 from towpath.groups.model import GroupPosition, PositionOutcome, SyncReport
 from towpath.groups.settle import settle
@@ -31,6 +30,7 @@ from towpath.ledger.link import open_link
 from towpath.ledger.offsets import Exactness
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
+from towpath.settings import GroupsConfig
 
 pytestmark = pytest.mark.broker
 STAMPED = {"message.timestamp.type": "LogAppendTime"}
@@ -238,10 +238,10 @@ def test_every_offset_of_a_log_can_be_read_back(cases: Cases) -> None:
     """What stands where nothing is, is the record before; what does not exist is refused."""
     from towpath.cluster.admin import Admin
     from towpath.cluster.data.client import Client
-    from towpath.config import ClusterConfig
     from towpath.groups.reading import Log
     from towpath.model.errors import ClusterError
     from towpath.model.nouns import Side
+    from towpath.settings import ClusterConfig
 
     config = ClusterConfig(bootstrap=cases.source.addresses, request_timeout="2s")
     with Admin(config, Side.SOURCE) as admin, Client(config, Side.SOURCE, admin) as client:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from towpath.cluster.admin.groups import GroupState
 from towpath.cluster.metadata import Broker
-from towpath.config import Following, GroupsConfig, GroupStates
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
 from towpath.groups.model import GroupPosition, PositionOutcome
 from towpath.groups.observe_groups import SourceGroup, TargetView
@@ -19,6 +18,7 @@ from towpath.model.errors import UnreachableError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings import Following, GroupsConfig, GroupStates
 
 BROKER = Broker(1, "b", 9092)
 TP = TopicPartition(TopicName("orders"), 0)

@@ -11,7 +11,6 @@ from tests.support.clients.groups import standing
 from tests.support.kafka import Record, create_topic, delete_before, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
-from towpath.config import GroupsConfig
 from towpath.dev.broker import LocalCluster
 from towpath.groups.loop import GroupLoop
 from towpath.groups.model import GroupPosition, PositionOutcome
@@ -20,6 +19,7 @@ from towpath.ledger.link import open_link
 from towpath.ledger.offsets import Exactness
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.settings import GroupsConfig
 
 pytestmark = pytest.mark.broker
 EMPTY, FULL, CUT, BEHIND = range(4)

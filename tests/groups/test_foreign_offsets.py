@@ -23,7 +23,6 @@ from tests.support.kafka import (
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.groups.foreign import OFFSET_HEADER
 from towpath.groups.foreign_offsets import translate
@@ -32,6 +31,7 @@ from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
 from towpath.ledger.offsets import Exactness
 from towpath.model.nouns import Side, SourceOffset, TopicName, TopicPartition
+from towpath.settings import ClusterConfig, load
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

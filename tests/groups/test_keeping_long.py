@@ -12,13 +12,13 @@ from tests.support.clusters.brokers import SharedCluster
 from tests.support.clusters.clusters import Clusters
 from tests.support.kafka import Record, commit, produce, wait_until
 from tests.support.mirror import Mirror
-from towpath.config import GroupsConfig
 from towpath.groups.keeping import holds_until
 from towpath.groups.settle import settle
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
 from towpath.model.reasons import ReasonCode
 from towpath.runtime.clock import now_ms
+from towpath.settings import GroupsConfig
 
 pytestmark = [pytest.mark.broker, pytest.mark.soak]
 _HALF, _MINUTE = 30_000, 60_000

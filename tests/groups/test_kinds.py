@@ -16,7 +16,6 @@ from tests.support.kafka import Record, commit, create_topic, produce
 from tests.support.messages import beat, closed_streams, share_group, streams_group
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
-from towpath.config import GroupsConfig
 from towpath.dev.broker import LocalCluster
 from towpath.groups.model import Expiry, GroupPosition, PositionOutcome, SyncReport
 from towpath.groups.settle import settle
@@ -26,6 +25,7 @@ from towpath.ledger.link import open_link
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
+from towpath.settings import GroupsConfig
 
 UNKNOWN_MEMBER_ID = 25
 pytestmark = pytest.mark.broker

@@ -10,13 +10,13 @@ import pytest
 from tests.support.clients.groups import standing
 from tests.support.kafka import Record, commit, produce, wait_until
 from tests.support.mirror import Mirror
-from towpath.config import GroupsConfig, LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.groups.loop import GroupLoop
 from towpath.groups.model import SyncReport
 from towpath.groups.sync import GroupSync
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import TopicName
+from towpath.settings import GroupsConfig, LinkConfig
 
 pytestmark = pytest.mark.broker
 

@@ -16,12 +16,12 @@ from tests.support.clusters.secured import SecuredLink
 from tests.support.copying.copier import BackDoor
 from tests.support.kafka import Record, produce
 from towpath.cluster.admin import Admin
-from towpath.config import GroupsConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import LEDGER, Side, TopicName, TopicPartition
+from towpath.settings import GroupsConfig, load
 
 pytestmark = pytest.mark.broker
 

@@ -11,7 +11,6 @@ import pytest
 from tests.support.clients.groups import member, rest, standing
 from tests.support.kafka import Record, commit, produce
 from tests.support.mirror import Mirror
-from towpath.config import GroupsConfig
 from towpath.dev.broker import LocalCluster
 from towpath.groups.model import GroupPosition, PositionOutcome, SyncReport
 from towpath.groups.sync import GroupSync
@@ -19,6 +18,7 @@ from towpath.ledger.link import open_link
 from towpath.ledger.offsets import Exactness
 from towpath.model.nouns import TopicName
 from towpath.model.reasons import ReasonCode
+from towpath.settings import GroupsConfig
 
 pytestmark = pytest.mark.broker
 

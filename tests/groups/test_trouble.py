@@ -19,7 +19,6 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.groups import GroupAdmin
 from towpath.cluster.admin.groups.listing import GroupListing
 from towpath.cluster.metadata import Answers
-from towpath.config import GroupsConfig
 from towpath.dev.broker import LocalCluster
 from towpath.groups.model import PositionOutcome
 from towpath.groups.sync import GroupSync
@@ -27,6 +26,7 @@ from towpath.ledger.link import open_link
 from towpath.model.errors import ClusterError, UnreachableError
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.settings import GroupsConfig
 
 pytestmark = pytest.mark.broker
 
@@ -34,7 +34,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from towpath.cluster.admin.groups.changing import Changing
-from towpath.config import GroupsConfig, load
+from towpath.settings import GroupsConfig, load
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
 from towpath.model.errors import ClusterError

@@ -25,7 +25,7 @@ for each in pkgutil.walk_packages(towpath.kraft.__path__, "towpath.kraft."):
     importlib.import_module(each.name)
 print(*{".".join(name.split(".")[:2]) for name in sys.modules}, sep="\\n")
 """
-NEEDED = {"cli", "cluster", "config", "kraft", "metering", "model", "runbook", "runtime", "wire"}
+NEEDED = {"cli", "cluster", "kraft", "metering", "model", "runbook", "runtime", "settings", "wire"}
 
 
 def test_it_needs_no_mirror_no_ledger_and_no_spark() -> None:

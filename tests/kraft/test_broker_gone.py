@@ -15,13 +15,13 @@ from tests.support.kraft.patients import seed
 from tests.support.kraft.runs import arguments
 from tests.support.kraft.secured_labs import in_file
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev import distribution
 from towpath.dev.process import command
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(2400)]
 _GONE = 3

@@ -21,7 +21,6 @@ from tests.support.kraft.quotas import QUOTA_KINDS
 from tests.support.kraft.runs import run_whole, tell
 from tests.support.kraft.traffic import Traffic
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
 from towpath.kraft.run.migration import Migration
@@ -32,6 +31,7 @@ from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.quota import Quota
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
+from towpath.settings import ClusterConfig
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(3000)]
 _EVERY = 0.3

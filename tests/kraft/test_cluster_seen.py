@@ -11,12 +11,12 @@ import pytest
 
 from tests.support.kafka import create_topic
 from towpath.cluster.admin import Admin
-from towpath.config.clusters import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.kraft.facts.nouns import BrokerMode, NodeId, Role
 from towpath.kraft.facts.seen import ClusterSeen, NodeSeen
 from towpath.kraft.look.cluster import ClusterReader
 from towpath.runtime.deadline import Deadline
+from towpath.settings.sections.clusters import ClusterConfig
 
 pytestmark = pytest.mark.broker
 

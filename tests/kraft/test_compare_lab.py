@@ -17,7 +17,6 @@ from kazoo.client import KazooClient
 from tests.support.kafka import Record, produce, wait_until
 from tests.support.kraft import patients, znodes
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev import distribution
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.process import command
@@ -37,6 +36,7 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker]
 

@@ -14,7 +14,6 @@ from tests.support.kraft.worlds import (
     with_broker,
     with_controller,
 )
-from towpath.config.java_properties import read_properties
 from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.do.tools import Tools
 from towpath.kraft.do.waiting import StepWaits
@@ -27,6 +26,7 @@ from towpath.kraft.steps.format_controller import FormatController
 from towpath.kraft.steps.wipe_controller import WipeController
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.runtime.deadline import Deadline
+from towpath.settings.java_properties import read_properties
 
 ONE = NodeId(3000)
 

@@ -14,14 +14,14 @@ from tests.support.kraft.ensembles import znodes, zookeeper
 from tests.support.kraft.patients import seed
 from tests.support.kraft.runs import arguments
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
-from towpath.config.java_properties import read_properties
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
 from towpath.kraft.facts.comparison import compare
 from towpath.kraft.facts.image import ClusterImage
 from towpath.kraft.files.configs import KEPT
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
+from towpath.settings.java_properties import read_properties
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1200)]
 

@@ -19,11 +19,11 @@ from tests.support.kraft.quotas import QUOTA_KINDS
 from tests.support.kraft.runs import arguments, entries, run_whole
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.zookeeper.at_start import KRAFT_TOPIC_CONFIGS
 from towpath.model.nouns import Side
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
+from towpath.settings import ClusterConfig
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1800)]
 _IPV6 = Quota((Entity(EntityKind.IP, "2001:db8::1"),), QuotaKey.CONNECTION_CREATION_RATE)

@@ -23,8 +23,6 @@ from tests.support.kraft.runs import arguments, entries, run_until
 from tests.support.kraft.traffic import Traffic
 from tests.support.program import environment
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
-from towpath.config.java_properties import change_properties, read_properties
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.dev.zookeeper_configs import MECHANISM
@@ -32,6 +30,8 @@ from towpath.kraft.zookeeper.lock import PATH
 from towpath.model.nouns import Side
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
+from towpath.settings import ClusterConfig
+from towpath.settings.java_properties import change_properties, read_properties
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker]
 

@@ -11,9 +11,9 @@ from tests.support.kafka import wait_until
 from tests.support.kraft.patients import seed
 from tests.support.kraft.runs import arguments, run_until, run_whole, tell
 from tests.support.kraft.traffic import Traffic
-from towpath.config.java_properties import change_properties
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.runtime.deadline import Deadline
+from towpath.settings.java_properties import change_properties
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1200)]
 

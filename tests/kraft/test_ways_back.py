@@ -17,7 +17,6 @@ from tests.support.kafka import wait_until
 from tests.support.kraft.patients import seed
 from tests.support.kraft.runs import entries, run_until, run_whole, said_by_brokers, steps, tell
 from tests.support.kraft.traffic import Traffic
-from towpath.config.java_properties import read_properties
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
 from towpath.kraft.facts.nouns import NodeId, Role
@@ -29,6 +28,7 @@ from towpath.kraft.run.migration import Migration
 from towpath.kraft.standing.partition_versions import lower_versions
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.runtime.deadline import Deadline
+from towpath.settings.java_properties import read_properties
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker, pytest.mark.timeout(1800)]
 _ELECTIONS = 5

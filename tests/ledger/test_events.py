@@ -15,8 +15,6 @@ from confluent_kafka.admin import AdminClient
 from tests.support.kafka import Record, produce, wait_until
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
-from towpath.config.units import Duration
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import event_log
 from towpath.ledger.entries import Journal, LinkIdentity, Phase
@@ -25,6 +23,8 @@ from towpath.ledger.events import Event, EventReader, Origin, What
 from towpath.ledger.ledger import Ledger
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import EVENTS, LEDGER, NO_TOPIC_ID, ClusterId, LinkName, Side
+from towpath.settings import ClusterConfig
+from towpath.settings.units import Duration
 
 LINK = LinkName("shop")
 STEP = Journal(

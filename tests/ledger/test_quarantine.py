@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from tests.support.kafka import Record, produce, wait_until
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books.refused import disjoint
 from towpath.ledger.entries import RefusedRecords
@@ -40,6 +39,7 @@ from towpath.model.nouns import (
     TopicPartition,
 )
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings import ClusterConfig
 from towpath.wire import plain
 
 LINK = LinkName("shop")

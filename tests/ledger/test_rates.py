@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from towpath.config import RateConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import WHOLE_LINK, Removed, SetRate, decode, encode
 from towpath.ledger.rates import Limits
 from towpath.model.nouns import LinkName, TopicName
 from towpath.model.rates import RateLimits
+from towpath.settings import RateConfig
 
 LINK = LinkName("shop")
 A, B = TopicName("a"), TopicName("b")

@@ -25,7 +25,6 @@ from tests.support.ledger.runs import run
 from tests.support.links import link
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import ledger as ledgers
 from towpath.ledger.chunks import Incarnation
@@ -61,6 +60,7 @@ from towpath.model.nouns import (
 )
 from towpath.plan.build import ledger as preflight
 from towpath.records.run_log import RunLog
+from towpath.settings import ClusterConfig
 
 pytestmark = pytest.mark.broker
 LINK = LinkName("l")
@@ -380,7 +380,7 @@ READER = """
 import sys
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
+from towpath.settings import ClusterConfig
 from towpath.ledger.ledger import Ledger
 
 config = ClusterConfig(bootstrap=(sys.argv[1],))

@@ -24,7 +24,6 @@ from towpath.access.steps import CreateAcl, SetQuota, SetUser
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers
-from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.link import OpenLink, open_link
@@ -42,6 +41,7 @@ from towpath.plan.journal import JournalWriter, failures
 from towpath.plan.kinds import Step
 from towpath.plan.model import Plan
 from towpath.plan.subjects import SubjectClients
+from towpath.settings import LinkConfig
 from towpath.topics.apply import apply as make_topic
 from towpath.topics.owned import ours_of as topics_ours
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs

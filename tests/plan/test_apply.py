@@ -20,7 +20,6 @@ from tests.support.here import Ended, Here
 from tests.support.kafka import Record, create_topic, grow, produce, wait_until
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import non_default
-from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.keys import new_name as new_run
 from towpath.ledger.link import open_link
@@ -37,6 +36,7 @@ from towpath.plan.journal import JournalWriter
 from towpath.plan.kinds import Step
 from towpath.plan.saved import load_plan
 from towpath.records.copy import copy
+from towpath.settings import LinkConfig, load
 from towpath.topics.steps import CreateTopic
 
 pytestmark = pytest.mark.broker

@@ -22,7 +22,6 @@ from towpath.cluster.admin.configs import ConfigAdmin
 from towpath.cluster.admin.topics import TopicAdmin
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers, ConfigEntry, TopicInfo
-from towpath.config import ClusterConfig
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
@@ -34,6 +33,7 @@ from towpath.model.findings import Cause
 from towpath.model.nouns import Side, TopicName
 from towpath.plan.differences import differences
 from towpath.plan.model import Plan
+from towpath.settings import ClusterConfig
 from towpath.topics.observe import observe
 from towpath.topics.steps import AddPartitions, CreateTopic, SetConfigs
 

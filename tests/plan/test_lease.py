@@ -16,7 +16,6 @@ import pytest
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import link as config_of
-from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.alive import this_host
 from towpath.ledger.entries import LinkLease
@@ -27,6 +26,7 @@ from towpath.model.nouns import LinkName
 from towpath.plan import lease as leases
 from towpath.plan.lease import Lease, last_lease, lease_lines
 from towpath.runtime.clock import now_ms
+from towpath.settings import LinkConfig
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

@@ -22,7 +22,6 @@ from tests.support.here import Ended, Here
 from tests.support.kafka import create_topic
 from towpath.access.subject import ACCESS
 from towpath.cli.main import main
-from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import Phase
 from towpath.ledger.link import OpenLink, open_link
@@ -44,6 +43,7 @@ from towpath.plan.subject import (
     SubjectContext,
 )
 from towpath.plan.subjects import Subjects
+from towpath.settings import LinkConfig, load
 from towpath.topics.subject import TOPICS
 
 pytestmark = pytest.mark.broker

@@ -19,7 +19,6 @@ from tests.support.here import Here
 from tests.support.kafka import create_topic, grow, wait_until
 from tests.support.subjects.access_sides import clear
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig, LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.mirror.plan.link_plan import build
 from towpath.mirror.subjects import SUBJECTS
@@ -31,6 +30,7 @@ from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 from towpath.plan.apply import ApplyRequest, apply
 from towpath.plan.kinds import Step
+from towpath.settings import ClusterConfig, LinkConfig, load
 
 pytestmark = [pytest.mark.broker, pytest.mark.alone]
 RETENTIONS = ("-1", "3600000", "86400000")

@@ -18,7 +18,6 @@ from tests.support.kafka import Record, consume, create_topic, grow, produce, wa
 from tests.support.subjects.access_sides import clear
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import non_default
-from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
 from towpath.mirror.run.reconcile import reconcile
@@ -28,6 +27,7 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig, load
 
 # Plans of ACLs and quotas are about all that the source has.
 pytestmark = [pytest.mark.broker, pytest.mark.alone("secured_source")]

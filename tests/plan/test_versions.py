@@ -17,13 +17,13 @@ from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.subjects.access_sides import clear
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
+from towpath.settings import ClusterConfig
 
 pytestmark = [pytest.mark.broker, pytest.mark.alone]
 PASSWORD = Secret("ann-on-the-target")

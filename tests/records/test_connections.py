@@ -14,7 +14,6 @@ from tests.support.clusters.fleet import USERS
 from tests.support.copying.copier import BackDoor, copier, endless, going
 from tests.support.kafka import Record, produce, wait_until
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.ledger import Ledger
 from towpath.model.errors import RefusedError
@@ -23,6 +22,7 @@ from towpath.model.secret import Secret
 from towpath.records import copy as copying
 from towpath.records.copy import Copier
 from towpath.records.work import CopySlice
+from towpath.settings import ClusterConfig
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

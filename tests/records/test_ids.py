@@ -11,7 +11,6 @@ import pytest
 from tests.support.kafka import wait_until
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import AwaitedIds, DecidedIds, Entry, RefusedIds, Removed
 from towpath.ledger.ledger import Ledger
@@ -30,6 +29,7 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.records import ids as asking
 from towpath.records.ids import SliceIds
 from towpath.records.work import Assignment, CopySlice
+from towpath.settings import ClusterConfig
 from towpath.wire.change import UnknownId
 from towpath.wire.ids import IdTable
 from towpath.wire.naming import Part

@@ -16,10 +16,10 @@ from tests.support.copying.copier import BackDoor, copier, endless, going
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
 from towpath.cluster.connect import security
-from towpath.config import troubles
 from towpath.dev.broker import LocalCluster
 from towpath.records.copy import Copier
 from towpath.runtime.clock import now_ms
+from towpath.settings import troubles
 
 pytestmark = pytest.mark.broker
 

@@ -12,11 +12,11 @@ from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.nodes import Nodes
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicName
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.records.copy import copy
+from towpath.settings import ClusterConfig
 
 RATES = {Side.SOURCE: 30_000, Side.TARGET: 20_000}
 """Bytes a second; brokers let a burst of about ten seconds pass."""

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 from towpath.cluster.data.reactor import Reactor
-from towpath.config import ClusterConfig
 from towpath.ledger.entries import Attempt, Dealt, Entry, LinkState, Released, Session
 from towpath.model.errors import LedgerError, LedgerGoneError, UnreachableError
 from towpath.model.nouns import LinkName, TopicName
@@ -19,6 +18,7 @@ from towpath.records.permit import WritePermit
 from towpath.records.watch import SessionWatch, SliceEnd
 from towpath.records.work import CopySlice
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 LINK = LinkName("orders")
 CLUSTER = ClusterConfig(bootstrap=("host:1",))

@@ -10,11 +10,11 @@ import pytest
 
 from tests.support.kafka import wait_until
 from tests.support.network.raw_http import RawServer, Says, answer
-from towpath.config import RegistryConfig
 from towpath.model.errors import ClusterError, RegistryRefusedError, UnreachableError
 from towpath.model.nouns import Side
 from towpath.model.schemas import Schema, SchemaId, SchemaVersion, SubjectConfig, SubjectName
 from towpath.registry.registry import Registry
+from towpath.settings import RegistryConfig
 
 A = SubjectName("a")
 PAGE = b"<html><head><title>Sign in</title></head><body>Sign in</body></html>"

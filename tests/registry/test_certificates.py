@@ -17,10 +17,10 @@ from pydantic import ValidationError
 
 from tests.support.clusters.certificates import Vault
 from tests.support.registries.registry import ADMIN, LocalRegistry
-from towpath.config import RegistryConfig
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import Side
 from towpath.registry.registry import Registry
+from towpath.settings import RegistryConfig
 
 pytestmark = pytest.mark.soak
 WORD = "hunter22-of-the-key"

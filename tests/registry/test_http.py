@@ -16,12 +16,12 @@ import pytest
 from tests.support.kafka import wait_until
 from tests.support.network.raw_http import RawServer
 from tests.support.network.raw_http import answer as raw
-from towpath.config import RegistryConfig
 from towpath.dev import ports
 from towpath.model.errors import RegistryRefusedError, UnreachableError
 from towpath.model.nouns import Side
 from towpath.registry.answer import asked_to_wait
 from towpath.registry.http import RegistryHttp
+from towpath.settings import RegistryConfig
 
 LATE = "Mon, 05 Jan 2015 10:00:00 GMT"
 Answer = tuple[int, object] | tuple[int, object, dict[str, str]]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy
-from towpath.config import RegistryConfig, RegistryKind
 from towpath.model.nouns import Side
 from towpath.model.schemas import ALL_SUBJECTS, SchemaId, SubjectConfig, SubjectName
 from towpath.registry.registry import Registry
+from towpath.settings import RegistryConfig, RegistryKind
 
 Says = Callable[[str, str, Body], Changed]
 Opens = Callable[..., tuple[RegistryProxy, Registry]]

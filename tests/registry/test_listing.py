@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.registries.registry import LocalRegistry
 from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy
-from towpath.config import RegistryConfig
 from towpath.model.nouns import Side
 from towpath.registry.registry import Registry
+from towpath.settings import RegistryConfig
 
 COUNT = 2500
 Rows = list[dict[str, Any]]

@@ -14,10 +14,10 @@ from tests.support.registries.registry import LocalRegistry
 from tests.support.registries.registry_proxy import RegistryProxy
 from tests.support.registries.schema_worlds import Bringing, fill
 from tests.support.registries.tokens import CLIENT, WORD, TokenServer
-from towpath.config import RegistryConfig
 from towpath.model.errors import RegistryRefusedError, UnreachableError
 from towpath.model.nouns import Side
 from towpath.registry.registry import Registry
+from towpath.settings import RegistryConfig
 
 NewRegistry = Callable[..., LocalRegistry]
 

@@ -11,10 +11,10 @@ import pytest
 from tests.support.registries.guids import WithGuids, guid_of
 from tests.support.registries.registry import LocalRegistry, record
 from tests.support.registries.registry_proxy import RegistryProxy
-from towpath.config import RegistryConfig
 from towpath.model.nouns import Side
 from towpath.registry.registry import Registry
 from towpath.schemas.guids import guid_on_target
+from towpath.settings import RegistryConfig
 
 pytestmark = pytest.mark.broker
 Sides = list[tuple[LocalRegistry, Registry]]

@@ -25,7 +25,6 @@ from towpath.cluster.connect import security
 from towpath.cluster.connect.border import broker_errors
 from towpath.cluster.connect.login import _our_part
 from towpath.cluster.connect.tls_errors import explain
-from towpath.config import ClusterConfig, OauthSasl, check, load
 from towpath.engine.border import border
 from towpath.engine.desk import Desk
 from towpath.engine.java import _major
@@ -36,6 +35,7 @@ from towpath.ledger.entries import decode
 from towpath.model import foreign as foreign_texts
 from towpath.model.foreign import printed
 from towpath.model.secret import Secret, masked
+from towpath.settings import ClusterConfig, OauthSasl, check, load
 
 MARK = 'm4rked-"s3cret"/with\\all=of it'
 """Quoted by `repr`, by JSON and in a URL it looks different each time."""

@@ -28,7 +28,6 @@ from tests.support.program import Program
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.rights import Right
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.keys import new_name
@@ -42,6 +41,7 @@ from towpath.model.nouns import Side, TopicName
 from towpath.records import arrivals
 from towpath.records import copy as copying
 from towpath.runtime.backoff import BackOff
+from towpath.settings import LinkConfig, load
 
 pytestmark = pytest.mark.broker
 SEE = (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)

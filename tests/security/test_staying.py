@@ -6,9 +6,9 @@ import pytest
 
 from tests.support.clusters.secured import SecuredLink, load, permit
 from towpath.cluster.admin import Admin
-from towpath.config import load as load_file
 from towpath.mirror.staying.source_clients import look
 from towpath.model.nouns import Side, TopicName
+from towpath.settings import load as load_file
 
 pytestmark = pytest.mark.broker
 

@@ -11,13 +11,13 @@ from tests.support.clusters.fleet import USERS
 from tests.support.clusters.secured import SecuredLink
 from tests.support.here import MASTER, Here
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev.load import load
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.nouns import Side
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
+from towpath.settings import ClusterConfig
 
 pytestmark = [
     pytest.mark.broker,

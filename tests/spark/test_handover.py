@@ -17,10 +17,10 @@ from tests.support.links import Link, Running
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import load
 from towpath.ledger.entries import Attempt, Released, Session
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.model.nouns import Side, TopicPartition
+from towpath.settings import load
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 MOMENTS = ("ready", "ended", "released", "left")

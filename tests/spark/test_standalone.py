@@ -17,9 +17,9 @@ from tests.support.links import Link, end
 from tests.support.program import Program
 from towpath.cli.main import main
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.model.nouns import Side
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
+from towpath.settings import ClusterConfig
 
 pytestmark = [
     pytest.mark.broker,

@@ -13,10 +13,10 @@ from tests.support.kafka import Record, create_topic, end_offsets, produce, wait
 from tests.support.links import Link
 from tests.support.network.proxy import Proxy
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.ledger import topic as ledger_topic
 from towpath.model.errors import ClusterReplacedError, LedgerGoneError
 from towpath.model.nouns import LEDGER, Side, TopicName
+from towpath.settings import ClusterConfig
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 SOON = 20.0

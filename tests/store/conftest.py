@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.objects.stores import KINDS, empty_store
-from towpath.config import Size, StoreConfig
+from towpath.settings import Size, StoreConfig
 from towpath.store import Store
 
 SMALLEST = Size.parse("5MiB")

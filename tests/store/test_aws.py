@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from towpath.config import AwsKeys
 from towpath.model.secret import Secret
+from towpath.settings import AwsKeys
 from towpath.store.s3.aws import aws_client
 
 

@@ -11,7 +11,6 @@ import pytest
 from tests.support.objects.answers import NO_TIME, Answer, has_no_bucket, passes
 from tests.support.objects.azurite import ACCOUNT, KEY, AzureStore, sas
 from tests.support.objects.buckets import StoreFront
-from towpath.config import Size, StoreConfig
 from towpath.model.errors import (
     ExtraMissingError,
     ObjectColdError,
@@ -20,6 +19,7 @@ from towpath.model.errors import (
     StoreRefusedError,
 )
 from towpath.model.secret import Secret
+from towpath.settings import Size, StoreConfig
 from towpath.store import Store
 from towpath.store.azure.azure_login import signed_text
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.program import environment
-from towpath.config import Duration, StoreConfig
 from towpath.model.errors import StoreAwayError, StoreFullError, StoreLockedError, StoreRefusedError
+from towpath.settings import Duration, StoreConfig
 from towpath.store import Store
 from towpath.store.objects import Put
 
@@ -124,7 +124,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tests.support.program import environment
-from towpath.config import Duration, StoreConfig
+from towpath.settings import Duration, StoreConfig
 from towpath.store import Store
 from towpath.store.files import files
 

@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.objects.answers import NO_TIME, Answer, has_no_bucket
 from tests.support.objects.google import GoogleFront, GoogleStore
-from towpath.config import Size, StoreConfig
 from towpath.model.errors import (
     ExtraMissingError,
     ObjectExistsError,
@@ -19,6 +18,7 @@ from towpath.model.errors import (
     StoreRefusedError,
 )
 from towpath.model.secret import Secret
+from towpath.settings import Size, StoreConfig
 from towpath.store import Store
 
 MIB = 1 << 20

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.support.objects.buckets import Buckets, StoreFront
-from towpath.config import Size
+from towpath.settings import Size
 from towpath.store import Store, writer
 from towpath.store.writer import part_bytes
 

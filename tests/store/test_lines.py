@@ -11,8 +11,8 @@ import pytest
 from tests.support.kafka import wait_until
 from tests.support.network.toxiproxy import Toxiproxy
 from tests.support.objects.stores import REMOTE, StoreLine
-from towpath.config import Duration, Size, StoreConfig
 from towpath.model.errors import StoreAwayError
+from towpath.settings import Duration, Size, StoreConfig
 from towpath.store import Store
 
 MIB = 1 << 20

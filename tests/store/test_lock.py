@@ -16,9 +16,9 @@ from tests.support.objects.buckets import Buckets, StoreFront, client
 from tests.support.stored import old_records
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import CommitLog
-from towpath.config import LockMode, Size, StoreConfig
 from towpath.model.errors import ObjectExistsError, StoreRefusedError
 from towpath.runtime.clock import now_ms
+from towpath.settings import LockMode, Size, StoreConfig
 from towpath.store import Store
 from towpath.store.azure.azure import kept
 from towpath.store.objects import ObjectLock, Put

@@ -10,7 +10,6 @@ import pytest
 from tests.support.clusters.certificates import Vault
 from tests.support.objects.answers import NO_TIME, Answer, has_no_bucket, passes
 from tests.support.objects.buckets import Buckets, StoreFront, keys
-from towpath.config import Size, StoreConfig, Tls
 from towpath.model.errors import (
     ObjectColdError,
     ObjectExistsError,
@@ -19,6 +18,7 @@ from towpath.model.errors import (
     StoreFullError,
     StoreRefusedError,
 )
+from towpath.settings import Size, StoreConfig, Tls
 from towpath.store import Store
 
 MIB = 1 << 20

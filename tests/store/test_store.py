@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from towpath.config import StoreConfig
 from towpath.model.errors import (
     ObjectChangedError,
     ObjectExistsError,
@@ -20,6 +19,7 @@ from towpath.model.errors import (
     StoreError,
 )
 from towpath.runtime.clock import now_ms
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 MIB = 1 << 20

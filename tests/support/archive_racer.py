@@ -23,7 +23,7 @@ from towpath.archive.log.commit_log import CommitLog
 from towpath.archive.log.entries import Draft, EntryKind
 from towpath.archive.log.state import ArchiveState
 from towpath.archive.model import Segment
-from towpath.config import StoreConfig
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 PARTITIONS = 3

@@ -12,8 +12,8 @@ from towpath.archive.log import ArchiveState, CommitLog, Draft
 from towpath.archive.log.schema_reading import archived_subjects
 from towpath.archive.read.archived_registry import ArchivedRegistry
 from towpath.archive.write.capturing_schemas import SchemaCaptures
-from towpath.config import StoreConfig
 from towpath.model.schemas import SchemaVersion, SubjectName
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 REGION = "eu"

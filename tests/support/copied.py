@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.objects.buckets import client
-from towpath.config import StoreConfig
+from towpath.settings import StoreConfig
 
 
 class Copied:

@@ -15,10 +15,10 @@ from tests.support.copying.inside import RunInside
 from tests.support.kafka import consume, end_offsets, wait_until
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
-from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side
 from towpath.records.session import LinkSession
+from towpath.settings import LinkConfig, load
 
 
 def link(

@@ -10,7 +10,6 @@ from pathlib import Path
 from tests.support.kafka import create_topic
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry
@@ -21,6 +20,7 @@ from towpath.mirror.run.slices import feeding
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.records.copy import copy
 from towpath.records.work import CopySlice, Summary
+from towpath.settings import LinkConfig, load
 
 
 @dataclass

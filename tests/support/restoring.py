@@ -15,7 +15,6 @@ from towpath.archive.read.feed.feed import SupplyFeed
 from towpath.archive.read.feed.late_parts import LateParts, LatePolicy
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig, OffsetsPolicy
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.keys import new_name
@@ -34,6 +33,7 @@ from towpath.records.copy import land
 from towpath.records.landing.landing import Landing
 from towpath.records.session import LinkSession
 from towpath.records.work import Assignment, Slice, Summary
+from towpath.settings import ClusterConfig, OffsetsPolicy
 from towpath.wire.plain import Record
 
 ARCHIVED = TopicId("9f2d1c4e-0000-0000-0000-000000000001")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from towpath.cluster.metadata import TopicInfo
-from towpath.config import TopicsConfig
 from towpath.model.nouns import TopicId, TopicName
+from towpath.settings import TopicsConfig
 from towpath.topics.advice import own_and_tools
 
 

@@ -12,7 +12,6 @@ from tests.support.copying.chaos import delete_topic
 from tests.support.kafka import create_topic
 from tests.support.links import link
 from tests.support.mirror import Mirror
-from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
 from towpath.mirror.plan.link_plan import build
@@ -20,6 +19,7 @@ from towpath.mirror.run.rounds import RoundPlan, plan_round
 from towpath.model.nouns import LinkName, TopicName
 from towpath.plan.model import Plan
 from towpath.records.session import LinkSession
+from towpath.settings import LinkConfig
 
 pytestmark = pytest.mark.broker
 

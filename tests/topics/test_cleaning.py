@@ -21,9 +21,9 @@ from tests.support.subjects.topic_models import (
     only,
     topic,
 )
-from towpath.config import ConfigRules
 from towpath.model.nouns import TopicName
 from towpath.model.reasons import ReasonCode
+from towpath.settings import ConfigRules
 from towpath.topics.drift import refusing
 from towpath.topics.foresight import Foresight
 from towpath.topics.holds import held_back

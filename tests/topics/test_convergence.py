@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.subjects.topic_models import DEFAULTS, KNOWN, compare, done
-from towpath.config import StartAt
 from towpath.model.nouns import TopicId, TopicName
+from towpath.settings import StartAt
 from towpath.topics.configs import equal, limit, untouched
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import OwnedTopics

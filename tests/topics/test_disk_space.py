@@ -11,11 +11,11 @@ from tests.support.kafka import Record, create_topic, produce
 from tests.support.links import link
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.disks import DiskAdmin, Disks
-from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.mirror.plan.link_plan import build
 from towpath.model.findings import Cause
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.settings import LinkConfig
 
 pytestmark = pytest.mark.broker
 KIB = 1024

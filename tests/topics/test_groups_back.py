@@ -10,7 +10,6 @@ import pytest
 from tests.support.clients.groups import commit_with, rest, standing
 from tests.support.mirror import Mirror
 from tests.support.subjects.ways_back import COPIED, There, cut_over, outcomes, write
-from towpath.config import load
 from towpath.dev.broker import LocalCluster
 from towpath.groups.group_standings import look, translated
 from towpath.groups.model import GroupPosition, PositionOutcome
@@ -18,6 +17,7 @@ from towpath.ledger.link import open_link
 from towpath.ledger.offsets import Exactness
 from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.model.reasons import ReasonCode
+from towpath.settings import load
 
 pytestmark = pytest.mark.broker
 Places = dict[tuple[str, int], int]

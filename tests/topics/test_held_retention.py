@@ -13,7 +13,6 @@ from tests.support.kafka import Record, create_topic, delete_before, produce, wa
 from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.cluster.metadata import non_default
-from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import Foretold
 from towpath.ledger.link import open_link
@@ -28,6 +27,7 @@ from towpath.plan.applier import Applied
 from towpath.plan.apply import ApplyRequest, apply
 from towpath.plan.model import Plan
 from towpath.runtime.clock import now_ms
+from towpath.settings import LinkConfig
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.support.links import link
 from tests.support.subjects.topic_models import compare, done, notes, observed, only, topic
-from towpath.config import ConfigRules
 from towpath.model.findings import Cause
 from towpath.model.nouns import TopicName
 from towpath.plan.subject import Difference
+from towpath.settings import ConfigRules
 from towpath.topics.holds import held_back
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import OwnedTopics

@@ -18,8 +18,8 @@ from tests.support.subjects.topic_models import (
     only,
     topic,
 )
-from towpath.config import ConfigRules
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.settings import ConfigRules
 from towpath.topics.configs import final_policy, held_out, largest_batch
 from towpath.topics.drift import refusing
 from towpath.topics.gate import ReleaseGate

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.config.topics import TopicSelection
 from towpath.model.nouns import TopicName
+from towpath.settings.sections.topics import TopicSelection
 from towpath.topics.literals import beyond_names
 
 TAKEN = [TopicName(name) for name in ("orders.v1", "orders-v1", "ordersXv1", "other")]

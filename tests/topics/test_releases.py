@@ -15,11 +15,11 @@ from tests.support.subjects.topic_models import (
     observed,
     topic,
 )
-from towpath.config import ConfigRules
 from towpath.model.findings import Heading, Note
 from towpath.model.nouns import LinkName
 from towpath.plan.explain import remarks
 from towpath.plan.model import Plan
+from towpath.settings import ConfigRules
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.releases import LEAST, later_notes, too_low
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.logs.kafka_retention import Batch, Log
-from towpath.config import ConfigRules
 from towpath.model.reasons import ReasonCode
+from towpath.settings import ConfigRules
 from towpath.topics.foresight import Foresight
 from towpath.topics.retention import MOST_AHEAD, LogSeen, TopicSeen, foresee
 

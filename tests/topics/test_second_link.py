@@ -10,13 +10,13 @@ import pytest
 
 from tests.support.kafka import Record, consume, produce
 from tests.support.mirror import Mirror
-from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
 from towpath.mirror.plan.link_plan import build
 from towpath.mirror.run.rounds import RoundPlan, plan_round
 from towpath.model.nouns import TopicName
 from towpath.plan.model import TopicsTakenError, refuse
+from towpath.settings import LinkConfig
 
 pytestmark = pytest.mark.broker
 

@@ -14,10 +14,10 @@ from towpath.access.observe import PATHS, ObservedAccess, asked_for
 from towpath.access.owned import OwnedAccess
 from towpath.access.steps import ACLS, QUOTAS, USERS, AccessStep
 from towpath.access.translate import translate
-from towpath.config import AccessConfig, ClusterConfig, TopicsConfig
 from towpath.model.acl import Operation
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicName
+from towpath.settings import AccessConfig, ClusterConfig, TopicsConfig
 
 
 class AccessRules(Protocol):

@@ -11,7 +11,6 @@ from towpath.access.steps import ACLS, QUOTAS, USERS
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.changes import Listing
 from towpath.cluster.codes import UNSUPPORTED_VERSION
-from towpath.config import AccessConfig, AclMode, LinkConfig
 from towpath.model.acl import Acl, Operation, Resource
 from towpath.model.errors import RefusedError
 from towpath.model.findings import Cause, Note, Problem
@@ -19,6 +18,7 @@ from towpath.model.nouns import Side
 from towpath.model.quota import Quota
 from towpath.model.quoting import quoted
 from towpath.model.scram import Credential
+from towpath.settings import AccessConfig, AclMode, LinkConfig
 
 T = TypeVar("T")
 

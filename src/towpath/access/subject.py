@@ -25,7 +25,6 @@ from towpath.access.steps import (
     SetQuota,
     SetUser,
 )
-from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink, OpenTarget
 from towpath.model.acl import EVERY, Permission
 from towpath.model.errors import StepHeldBackError, StepOutdatedError, TowpathError
@@ -40,6 +39,7 @@ from towpath.plan.subject import (
     SettledStep,
     SubjectContext,
 )
+from towpath.settings import LinkConfig
 
 _EVERYBODY = f"User:{EVERY}"
 _DONE = {CreateAcl: "created", DeleteAcl: "deleted"}

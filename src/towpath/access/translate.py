@@ -6,10 +6,10 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from towpath.config import AclMode, TopicsConfig
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import TopicName
+from towpath.settings import AclMode, TopicsConfig
 
 _NEVER_SAFE = frozenset(
     {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
-from towpath.config.kinds import FileKind
+from towpath.settings.kinds import FileKind
 
 EXAMPLE = """\
 ## A link mirrors topics from one Kafka cluster, the source, to another one, the target.

@@ -9,8 +9,8 @@ import typer
 
 from towpath.cli.examples import example
 from towpath.cli.show.output import Output, OutputOption, show
-from towpath.config.kinds import FileKind
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.settings.kinds import FileKind
 
 
 def init(

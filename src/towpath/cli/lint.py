@@ -9,9 +9,9 @@ import typer
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, show
-from towpath.config import check
-from towpath.config.load import load_described
 from towpath.model.errors import ConfigError
+from towpath.settings import check
+from towpath.settings.load import load_described
 
 
 def lint(

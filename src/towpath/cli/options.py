@@ -12,12 +12,12 @@ from typing import Annotated, Any
 
 import typer
 
-from towpath.config import ByteRate, max_rate
-from towpath.config.units import Duration
 from towpath.engine.packages import OPTION, check
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.runtime.log import LogFormat, LogLevel, LogWanted
+from towpath.settings import ByteRate, max_rate
+from towpath.settings.units import Duration
 
 
 def _no_plan(file: Path) -> Path:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from towpath.cli.show.output import Output, OutputOption
-from towpath.config.kinds import FileKind
-from towpath.config.schema import text
+from towpath.settings.kinds import FileKind
+from towpath.settings.schema import text
 
 
 def schema(

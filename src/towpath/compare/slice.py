@@ -29,9 +29,9 @@ from towpath.compare.keys import Lacking, keys_of, lost
 from towpath.compare.named import IdLook, SeenIds
 from towpath.compare.others import OtherRecords
 from towpath.compare.work import CompareSlice, Comparison, Range
-from towpath.config import ClusterConfig
 from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Side, SourceOffset, TargetOffset
+from towpath.settings import ClusterConfig
 from towpath.wire import batch as wire
 from towpath.wire.digest import Digest, Hashes, fold
 from towpath.wire.naming import IdSample

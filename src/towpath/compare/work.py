@@ -11,7 +11,6 @@ from pydantic import TypeAdapter
 from towpath.compare.doubled import Doubled
 from towpath.compare.named import SeenIds
 from towpath.compare.others import OtherRecords
-from towpath.config import ClusterConfig
 from towpath.ledger.entries import Run, Tally
 from towpath.ledger.offsets import Extent, OffsetMap
 from towpath.ledger.producers import generations
@@ -24,6 +23,7 @@ from towpath.model.nouns import (
     TargetOffset,
     TopicPartition,
 )
+from towpath.settings import ClusterConfig
 from towpath.wire.digest import Digest
 from towpath.wire.naming import IdSample
 

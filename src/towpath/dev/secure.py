@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev.errors import DevError
 from towpath.engine import java
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
@@ -26,6 +25,7 @@ from towpath.model.foreign import printed
 from towpath.model.nouns import Side
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
+from towpath.settings import ClusterConfig
 
 ADMIN, LOGIN, LINK = "admin", "towpath", "secure"
 MECHANISM = Mechanism.SHA_512

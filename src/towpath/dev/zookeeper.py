@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Self
 
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev import distribution, ports
 from towpath.dev.broker import answers
 from towpath.dev.broker_configs import properties_text
@@ -34,6 +33,7 @@ from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 from towpath.runtime.deadline import Deadline
 from towpath.runtime.kept_process import KeptProcess
+from towpath.settings import ClusterConfig
 
 VERSION = "3.9.2"
 """The last Kafka that can use ZooKeeper."""

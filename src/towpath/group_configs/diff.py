@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from towpath.config import GroupsConfig, TopicsConfig
 from towpath.group_configs.bounds import out_of_bounds
 from towpath.group_configs.naming import target_names
 from towpath.group_configs.observe import PATHS
@@ -17,6 +16,7 @@ from towpath.model.errors import ConfigError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.holders import ConfigHolder
 from towpath.plan.subject import Difference
+from towpath.settings import GroupsConfig, TopicsConfig
 
 _DEAD_LETTERS = "errors.deadletterqueue.topic.name"
 _PAGE = "docs/groups.md"

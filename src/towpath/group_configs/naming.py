@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from towpath.config import GroupsConfig
-from towpath.config.naming import collisions
 from towpath.model.errors import ConfigError
+from towpath.settings import GroupsConfig
+from towpath.settings.naming import collisions
 
 
 def target_names(

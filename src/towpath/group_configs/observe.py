@@ -9,7 +9,6 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.groups import GroupState
 from towpath.cluster.admin.holders import own, unknown_kind
 from towpath.cluster.metadata import Answers, ConfigEntry
-from towpath.config import GroupsConfig, TopicsConfig
 from towpath.group_configs.bounds import bounding
 from towpath.group_configs.naming import target_names
 from towpath.group_configs.observed import HolderConfigs, ObservedConfigs, Own
@@ -18,6 +17,7 @@ from towpath.model.amounts import counted
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.holders import ConfigHolder
+from towpath.settings import GroupsConfig, TopicsConfig
 
 PATHS = {
     ConfigHolder.GROUP: "groups.configs",

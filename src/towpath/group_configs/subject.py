@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from towpath.cluster.admin.holders import unknown_kind
-from towpath.config import GroupsConfig, LinkConfig
 from towpath.group_configs.apply import apply_all, checked, present
 from towpath.group_configs.diff import diff, unasked
 from towpath.group_configs.observe import PATHS, observe
@@ -34,6 +33,7 @@ from towpath.plan.subject import (
     SettledStep,
     SubjectContext,
 )
+from towpath.settings import GroupsConfig, LinkConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from towpath.config import Following, GroupsConfig, GroupStates
 from towpath.groups.model import GroupPosition, PositionOutcome
 from towpath.groups.observe_groups import SourceGroup, TargetView
 from towpath.groups.shares import bounded
@@ -14,6 +13,7 @@ from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings import Following, GroupsConfig, GroupStates
 
 _WAITS = frozenset({Exactness.NOT_YET})
 """Answers that are not written: the position is still to come."""

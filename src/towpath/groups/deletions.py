@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers
-from towpath.config import GroupsConfig
 from towpath.groups.model import GroupPosition, GroupReport
 from towpath.groups.observe_groups import SourceView
 from towpath.ledger.entries import SeenGroup, SeenPosition
@@ -16,6 +15,7 @@ from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
+from towpath.settings import GroupsConfig
 
 Commits = Mapping[TopicPartition, Commit]
 Mirrors = Mapping[TopicPartition, TopicPartition]

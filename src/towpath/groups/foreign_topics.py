@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from towpath.cluster.data.client import Client
-from towpath.config import GroupsConfig, TopicsConfig
 from towpath.groups.decide import MirrorPlace
 from towpath.groups.foreign_offsets import translate
 from towpath.groups.observe_groups import SourceView, TargetView
@@ -18,6 +17,7 @@ from towpath.ledger.offsets import Exactness
 from towpath.model.errors import ConfigError, UnreachableError
 from towpath.model.nouns import Side, SourceOffset, TopicId, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings import GroupsConfig, TopicsConfig
 
 _NOT_THERE = Reason.of(ReasonCode.NOT_MIRRORED_YET)
 

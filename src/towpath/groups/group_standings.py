@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig
 from towpath.groups.earlier import EarlierLinks
 from towpath.groups.group_lags import ClusterEnd, Lags, lags
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
@@ -18,6 +17,7 @@ from towpath.model.errors import UnreachableError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import LinkName, Side, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import ReasonCode
+from towpath.settings import LinkConfig
 
 PASSING = frozenset(
     {ReasonCode.POSITION_AHEAD, ReasonCode.NOT_MIRRORED_YET, ReasonCode.GROUP_ANSWER_LOST}

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from towpath.config import LinkConfig
 from towpath.groups.model import SyncReport
 from towpath.groups.sync import GroupSync
 from towpath.groups.sync_summaries import trouble_of
@@ -14,6 +13,7 @@ from towpath.ledger.link import OpenLink, open_link
 from towpath.model.errors import TowpathError
 from towpath.model.foreign import foreign
 from towpath.runtime import log
+from towpath.settings import LinkConfig
 
 _PATIENCE = 60.0
 """Longest time in seconds that the end of a run waits for its last sync."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from towpath.config.naming import collisions
 from towpath.groups.decide import TranslatedGroup
 from towpath.groups.observe_groups import SourceGroup
 from towpath.ledger.entries import SeenPosition
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings.naming import collisions
 
 Last = Callable[[str], Mapping[TopicPartition, SeenPosition]]
 """Returns what the ledger remembers of the positions of a group."""

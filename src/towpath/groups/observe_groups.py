@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.groups import GroupState
 from towpath.cluster.metadata import Broker, TopicInfo
-from towpath.config import GroupsConfig
 from towpath.groups.kinds import unable_kinds
 from towpath.groups.shares import ShareStand, stands
 from towpath.ledger.books import LinkBooks
@@ -17,6 +16,7 @@ from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.runtime.clock import now_ms
+from towpath.settings import GroupsConfig
 
 _STREAMS = "stream"
 """The assignor of Kafka Streams (StreamsPartitionAssignor)."""

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
-from towpath.config import Following, GroupsConfig
 from towpath.groups.before_mirror import BeforeMirror
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client, placed
 from towpath.groups.deletions import Deletions
@@ -38,6 +37,7 @@ from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.runtime.clock import now_ms
+from towpath.settings import Following, GroupsConfig
 
 
 class GroupSync:

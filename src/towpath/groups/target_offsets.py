@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from towpath.config import TopicsConfig
 from towpath.groups.decide import MirrorPlace, TranslatedGroup
 from towpath.groups.observe_groups import SourceView, TargetView
 from towpath.groups.offset_maps import NOT_YET, Answer
@@ -13,6 +12,7 @@ from towpath.ledger.entries import Opened
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings import TopicsConfig
 
 _UNWANTED = Reason.of(ReasonCode.TOPIC_NOT_MIRRORED)
 _RECREATED = Reason.of(ReasonCode.SOURCE_TOPIC_RECREATED)

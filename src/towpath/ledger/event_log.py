@@ -11,7 +11,6 @@ from typing import Any
 from towpath import __version__
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
 from towpath.ledger.alive import this_host
 from towpath.ledger.batches import batch
 from towpath.ledger.entries import Entry, Journal, LinkIdentity, MissingEvents, Phase, Repaired
@@ -25,6 +24,7 @@ from towpath.runtime.backoff import BackOff
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
 from towpath.runtime.user import this_user
+from towpath.settings import ClusterConfig
 
 _MOST = 50_000
 """Events that wait at most; where more come, the oldest are lost."""

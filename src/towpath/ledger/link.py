@@ -10,12 +10,12 @@ from towpath import __version__
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.identity import ClusterIdentity
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig, LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import CHANGES_LEVEL, UNCHANGED_LEVEL, LinkIdentity
 from towpath.ledger.event_log import EventLog
 from towpath.ledger.ledger import Ledger
 from towpath.model.nouns import LinkName, Side
+from towpath.settings import ClusterConfig, LinkConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from towpath.config import LinkConfig
 from towpath.ledger.entries import WHOLE_LINK, Pause, Removed
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.wishes import read_begun, require_mirrored, signature
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
+from towpath.settings import LinkConfig
 
 
 def pause(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[Pause, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from towpath.config import ByteRate, LinkConfig, RateConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import WHOLE_LINK, Removed, SetRate
 from towpath.ledger.events import What
@@ -18,6 +17,7 @@ from towpath.ledger.wishes import read_begun, require_mirrored, signature
 from towpath.model.nouns import TopicName
 from towpath.model.rates import RateLimits
 from towpath.runtime.clock import readable
+from towpath.settings import ByteRate, LinkConfig, RateConfig
 
 _OF_FILE = "`run.max_rate` of the file"
 

@@ -1,7 +1,7 @@
 """Changes of a topic's records between source and target, as frozen values. Pure.
 
-`config/changes.py` makes these values of the file, `wire/change.py` carries them out, and the
-ledger keeps each definition once, under its digest.
+`settings/sections/changes.py` makes these values of the file, `wire/change.py` carries them out,
+and the ledger keeps each definition once, under its digest.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.plan.applier import Applied, Applier, Told
@@ -15,6 +14,7 @@ from towpath.plan.lease import Lease
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.review import Review
 from towpath.plan.subjects import Subjects
+from towpath.settings import LinkConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.rights import Right, lacks
 from towpath.cluster.codes import TOPIC_ALREADY_EXISTS
 from towpath.cluster.connect.control import may_pass
-from towpath.config import ClusterConfig
 from towpath.ledger import topic as ledger_topic
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.link import OpenLink
@@ -21,6 +20,7 @@ from towpath.plan.kinds import Step
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.plan.subject import CheckedSteps
 from towpath.plan.subjects import AnySubject, SubjectClients
+from towpath.settings import ClusterConfig
 
 _ON_LEDGER = (Right.READ, Right.WRITE)
 Findings = Iterable[Note | Problem]

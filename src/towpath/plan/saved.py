@@ -19,7 +19,6 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from towpath import __version__
-from towpath.config import LinkConfig, from_tree, tree
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.findings import Note, Problem
 from towpath.model.foreign import foreign
@@ -28,6 +27,7 @@ from towpath.plan.estimate import CopyEstimate
 from towpath.plan.kinds import StepKinds
 from towpath.plan.model import ClusterFacts, Plan
 from towpath.runtime.clock import now_ms, readable
+from towpath.settings import LinkConfig, from_tree, tree
 
 FORMAT = 1
 

@@ -12,13 +12,13 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, StepOutdatedError, TowpathError
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import TopicId, TopicName
 from towpath.model.outcome import Changed
 from towpath.plan.kinds import S, Step, StepKinds
+from towpath.settings import LinkConfig
 
 Seen = TypeVar("Seen")
 """What an observation of both clusters shows of a subject."""

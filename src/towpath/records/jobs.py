@@ -17,9 +17,9 @@ from typing import Generic, Protocol, TypeVar
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.cluster.data.reactor import Reactor
-from towpath.config import ClusterConfig
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side
+from towpath.settings import ClusterConfig
 
 
 class Owner(Protocol):

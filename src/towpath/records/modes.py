@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from towpath.config import OffsetsPolicy
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings import OffsetsPolicy
 
 _MOST_FILL = 2_000_000_000
 """Most offsets worth filling at the beginning of a log: about four minutes of work for a broker."""

@@ -12,7 +12,6 @@ from contextlib import closing, suppress
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
 from towpath.ledger.alive import ProcessKey, is_gone, process_of, this_host, this_space
 from towpath.ledger.books.link import sealed
 from towpath.ledger.entries import (
@@ -33,6 +32,7 @@ from towpath.records.late_writes import LateWrites
 from towpath.records.permit import TAKEOVER
 from towpath.runtime.clock import now_ms, readable
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 _BEAT = 2.0
 _SILENCE = 7.0

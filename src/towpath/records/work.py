@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from towpath.config import ClusterConfig, GapArchive, GapRules, OffsetsPolicy
 from towpath.ledger.entries import MIRROR
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.nouns import (
@@ -26,6 +25,7 @@ from towpath.model.nouns import (
 )
 from towpath.model.rates import NO_LIMIT, RateLimits
 from towpath.model.reasons import Reason, sentence
+from towpath.settings import ClusterConfig, GapArchive, GapRules, OffsetsPolicy
 
 UNKNOWN = SourceOffset(-1)
 """An offset that is not known yet, because the source partition has no leader."""

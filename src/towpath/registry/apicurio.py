@@ -5,10 +5,10 @@ from __future__ import annotations
 from threading import Lock
 from urllib.parse import quote
 
-from towpath.config import APICURIO_PATH, ApicurioId, RegistryConfig
 from towpath.model.nouns import Side
 from towpath.model.schemas import SchemaId, SchemaVersion, SubjectName
 from towpath.registry.http import RegistryHttp
+from towpath.settings import APICURIO_PATH, ApicurioId, RegistryConfig
 
 _OWN = "/apis/registry/v3"
 _GROUP = "/groups/default/artifacts"

@@ -10,7 +10,6 @@ from threading import BoundedSemaphore, Event, local
 from typing import Any
 
 from towpath.cluster.connect.security import ssl_context
-from towpath.config import RegistryConfig, Tls
 from towpath.model.errors import RegistryRefusedError, UnreachableError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import Side
@@ -19,6 +18,7 @@ from towpath.registry.away import Away
 from towpath.registry.login import RegistryLogin, TokenRefusedError
 from towpath.runtime.backoff import BackOff
 from towpath.runtime.deadline import Deadline
+from towpath.settings import RegistryConfig, Tls
 
 _PAUSES = BackOff(0.2, 5.0, jitter=0.25)
 _TYPE = "application/vnd.schemaregistry.v1+json"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from towpath.config import APICURIO_PATH, RegistryConfig, RegistryKind
 from towpath.model.errors import RegistryRefusedError
 from towpath.model.schemas import COMPATIBILITY_GROUPS, METADATA, NORMALIZE, RULES, TAGS
 from towpath.registry.http import RegistryHttp
+from towpath.settings import APICURIO_PATH, RegistryConfig, RegistryKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

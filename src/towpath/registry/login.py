@@ -9,11 +9,11 @@ from contextlib import suppress
 from threading import Lock
 from typing import Any
 
-from towpath.config import OauthLogin, RegistryConfig
 from towpath.model.foreign import foreign
 from towpath.model.secret import remember
 from towpath.registry.answer import AGAIN, NotJsonError, read
 from towpath.runtime.deadline import Deadline
+from towpath.settings import OauthLogin, RegistryConfig
 
 _EARLY = 30.0
 """Seconds before its end at which a token is renewed."""

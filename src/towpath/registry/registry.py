@@ -9,7 +9,6 @@ from typing import TypeVar
 from urllib.parse import quote
 from uuid import UUID
 
-from towpath.config import RegistryConfig, RegistryKind
 from towpath.model.errors import RegistryRefusedError
 from towpath.model.nouns import Side
 from towpath.model.schemas import (
@@ -27,6 +26,7 @@ from towpath.registry.apicurio import ApicurioIds
 from towpath.registry.http import NO_SUCH_CALL, NOT_THERE, RegistryHttp
 from towpath.registry.kinds import Traits, traits
 from towpath.registry.settings import RegistrySettings
+from towpath.settings import RegistryConfig, RegistryKind
 
 _ID_UNKNOWN = 40403
 T = TypeVar("T")

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from towpath.config import SchemaRules
-from towpath.config.naming import collisions
 from towpath.model.findings import Cause
 from towpath.model.schemas import (
     ALIAS,
@@ -25,6 +23,8 @@ from towpath.schemas.observed_schemas import ObservedSchemas
 from towpath.schemas.parts import refused, said, stripped, why
 from towpath.schemas.past import Past
 from towpath.schemas.steps import RestoreSubject, SetSubjectConfig
+from towpath.settings import SchemaRules
+from towpath.settings.naming import collisions
 
 _COPIED = frozenset({READONLY, READWRITE})
 """Modes that a subject of the target gets from its source."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from towpath.config import SchemaIds, SchemaRules
 from towpath.model.amounts import counted
 from towpath.model.errors import ConfigError
 from towpath.model.findings import Cause
@@ -23,6 +22,7 @@ from towpath.schemas.steps import (
     WantedVersion,
 )
 from towpath.schemas.target_versions import Placing
+from towpath.settings import SchemaIds, SchemaRules
 
 
 def diff(seen: ObservedSchemas, config: SchemaRules, past: Past | None = None) -> SchemaDifference:

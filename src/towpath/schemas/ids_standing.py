@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from towpath.config import LinkConfig, SchemaIds
 from towpath.ledger.books.ids import IdBooks
 from towpath.ledger.entries import AwaitedIds
 from towpath.model.amounts import count, counted, shortened
 from towpath.runtime.clock import readable
+from towpath.settings import LinkConfig, SchemaIds
 
 _NAMED = 5
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from towpath.config import SchemaIds, SchemaRules
 from towpath.model.schemas import Schema, SchemaReference, SchemaVersion
 from towpath.schemas.observed_schemas import HeldVersion, ObservedSchemas, Versions
 from towpath.schemas.parts import stripped
 from towpath.schemas.registry_polling import RegistryLook
+from towpath.settings import SchemaIds, SchemaRules
 
 Looks = tuple[RegistryLook, RegistryLook]
 

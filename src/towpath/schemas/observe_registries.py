@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from towpath.config import DeletedVersions, SchemaIds, SchemaRules, SchemaVersions
 from towpath.model.errors import ClusterError, ConfigError
 from towpath.model.schemas import (
     QualifiedName,
@@ -21,6 +20,7 @@ from towpath.schemas.observed_schemas import Apart, ObservedSchemas, SeenVersion
 from towpath.schemas.parts import stripped, unwanted
 from towpath.schemas.registry_polling import RegistryLook
 from towpath.schemas.twins import twins
+from towpath.settings import DeletedVersions, SchemaIds, SchemaRules, SchemaVersions
 
 
 def observe(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from towpath.config import Extras, SchemaRules
 from towpath.model.schemas import COMPATIBILITY_GROUPS, METADATA, NORMALIZE, RULES, TAGS
 from towpath.registry.kinds import Traits
+from towpath.settings import Extras, SchemaRules
 
 _WORDS = {
     METADATA: "metadata",

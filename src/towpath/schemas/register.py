@@ -10,7 +10,6 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 
-from towpath.config import SchemaRules
 from towpath.model.errors import (
     SchemaHeldBackError,
     SchemaNotKeptError,
@@ -47,6 +46,7 @@ from towpath.schemas.steps import (
     SetSubjectConfig,
     WantedVersion,
 )
+from towpath.settings import SchemaRules
 
 Places = Mapping[SchemaVersion, SchemaVersion]
 """Where versions of the source are on the target."""

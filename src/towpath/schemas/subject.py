@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 from uuid import UUID
 
-from towpath.config import LinkConfig, SchemaIds, SchemaRules
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Phase
 from towpath.ledger.link import OpenLink
@@ -56,6 +55,7 @@ from towpath.schemas.steps import (
     SetSubjectConfig,
 )
 from towpath.schemas.verify import ComparedVersion, listed, verified
+from towpath.settings import LinkConfig, SchemaIds, SchemaRules
 
 _NEVER = 86_400.0
 """Seconds between two observations where the file has no registry."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from towpath.config import Extras, SchemaIds, SchemaRules
-from towpath.config.naming import collisions
 from towpath.model.amounts import shortened
 from towpath.model.findings import Cause
 from towpath.model.schemas import (
@@ -19,6 +17,8 @@ from towpath.model.schemas import (
 from towpath.schemas.difference import SchemaDifference, Skip
 from towpath.schemas.observed_schemas import ObservedSchemas, SeenVersion
 from towpath.schemas.parts import policies, said, why
+from towpath.settings import Extras, SchemaIds, SchemaRules
+from towpath.settings.naming import collisions
 
 _SHOWN = 3
 """How many subjects of an id a note names."""

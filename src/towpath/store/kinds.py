@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from towpath.config import StoreConfig, StoreKind
 from towpath.model.errors import ExtraMissingError
+from towpath.settings import StoreConfig, StoreKind
 from towpath.store.objects import Backend
 
 CONDITIONS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towpath.config import StoreConfig
+from towpath.settings import StoreConfig
 
 
 class ObjectNames:

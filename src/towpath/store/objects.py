@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
-from towpath.config import LockMode
 from towpath.model.errors import StoreAwayError
+from towpath.settings import LockMode
 
 Data = bytes | bytearray | memoryview
 _PIECE = 1 << 20

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from towpath.cluster.connect.retrying import retried
-from towpath.config import Duration, StoreConfig
 from towpath.model.errors import StoreAwayError
 from towpath.runtime.backoff import BackOff
 from towpath.runtime.deadline import Deadline
+from towpath.settings import Duration, StoreConfig
 
 T = TypeVar("T")
 

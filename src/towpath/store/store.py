@@ -10,7 +10,6 @@ from threading import Event, Lock
 from typing import TypeVar
 from uuid import uuid4
 
-from towpath.config import StoreConfig
 from towpath.model.errors import (
     ObjectChangedError,
     ObjectExistsError,
@@ -18,6 +17,7 @@ from towpath.model.errors import (
     StoreRefusedError,
 )
 from towpath.runtime.clock import now_ms
+from towpath.settings import StoreConfig
 from towpath.store.kinds import CONDITIONS, backend_of
 from towpath.store.objects import (
     Backend,

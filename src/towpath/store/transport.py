@@ -18,9 +18,9 @@ from urllib.request import getproxies, proxy_bypass
 import urllib3
 
 from towpath.cluster.connect.security import ssl_context
-from towpath.config import Tls
 from towpath.model.errors import StoreAwayError, StoreError, StoreRefusedError
 from towpath.model.foreign import foreign, printed
+from towpath.settings import Tls
 from towpath.store.objects import Data
 from towpath.store.seekable import SeekableFile
 from towpath.store.sending import patient

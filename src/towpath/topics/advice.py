@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 from towpath.cluster.metadata import TopicInfo
-from towpath.config import LinkConfig, TopicsConfig
-from towpath.config.own_topics import is_own, of_tools
 from towpath.model.amounts import counted
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
+from towpath.settings import LinkConfig, TopicsConfig
+from towpath.settings.sections.own_topics import is_own, of_tools
 from towpath.topics.configs import (
     MOST_BYTES,
     TIME_LIMITS,

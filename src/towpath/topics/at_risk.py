@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.model.at_risk import AtRisk
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName
+from towpath.settings import LinkConfig
 from towpath.topics.held_back_logs import look
 from towpath.topics.holds import HeldTopic
 from towpath.topics.observed import Topic

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig, StartAt
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Cut
 from towpath.ledger.origins import MirrorOrigin, MirrorOrigins, mirror_origins
@@ -23,6 +22,7 @@ from towpath.model.nouns import (
     SourceOffset,
     TopicPartition,
 )
+from towpath.settings import LinkConfig, StartAt
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.ways_back import WayBack, way_back
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from towpath.config import ConfigRules
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings import ConfigRules
 from towpath.topics.configs import LAGS, POLICY, RETENTIONS, compacts, limit, tighter
 from towpath.topics.foresight import Foresight
 

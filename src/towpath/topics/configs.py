@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from towpath.cluster.admin.values import meaning
-from towpath.config import ConfigRules
+from towpath.settings import ConfigRules
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.releases import LATEST, SEGMENT_BYTES, explained, raised, tells_times
 

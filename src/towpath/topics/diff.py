@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from towpath.config import ConfigRules, LinkConfig, Replicas, TopicsConfig
-from towpath.config.own_topics import is_own
 from towpath.model.at_risk import AtRisk
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.plan.subject import Difference
+from towpath.settings import ConfigRules, LinkConfig, Replicas, TopicsConfig
+from towpath.settings.sections.own_topics import is_own
 from towpath.topics.advice import remarks
 from towpath.topics.configs import TOO_OLD, wanted
 from towpath.topics.drift import sync

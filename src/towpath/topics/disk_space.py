@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.disks import Disks
-from towpath.config import LinkConfig, StartAt
 from towpath.model.amounts import size
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.plan.subject import Difference
+from towpath.settings import LinkConfig, StartAt
 from towpath.topics.observed import ObservedTopics
 from towpath.topics.steps import CreateTopic, TopicStep
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from towpath.config import ConfigRules
 from towpath.ledger.entries.foretold import RELEASE
 from towpath.model.reasons import Reason
+from towpath.settings import ConfigRules
 from towpath.topics.cleaning import withheld
 from towpath.topics.configs import (
     MOST_BYTES,

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from towpath.config import ConfigRules
+from towpath.settings import ConfigRules
 from towpath.topics.cleaning import cleaning
 from towpath.topics.configs import CUTS, LAGS, POLICY, RETENTIONS, limit
 from towpath.topics.observed import ObservedTopics, Topic

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from towpath.config import ConfigRules, LinkConfig, StartAt
 from towpath.ledger.entries.foretold import RELEASE, kept_back
 from towpath.model.errors import StepOutdatedError
 from towpath.model.nouns import TopicName
 from towpath.model.reasons import Reason
+from towpath.settings import ConfigRules, LinkConfig, StartAt
 from towpath.topics.cleaning import cleaning, withheld
 from towpath.topics.configs import (
     ANY_TIME,

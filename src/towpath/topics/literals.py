@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from towpath.config.naming import pattern
-from towpath.config.topics import TopicSelection
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
+from towpath.settings.naming import pattern
+from towpath.settings.sections.topics import TopicSelection
 
 _NAME = re.compile(r"[A-Za-z0-9._-]*\.[A-Za-z0-9._-]*")
 """A name that Kafka allows, and a dot in it, which means any character in an expression."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.codes import UNSUPPORTED_VERSION
-from towpath.config import OffsetsPolicy
 from towpath.model.findings import Note
 from towpath.model.nouns import Side
+from towpath.settings import OffsetsPolicy
 
 _MAPPED = (
     "a run that follows one that did not end by itself cannot make the target refuse what that one"

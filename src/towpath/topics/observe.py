@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry, TopicInfo, non_default
-from towpath.config import ClusterConfig, LinkConfig, Replicas, TopicsConfig
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicName
+from towpath.settings import ClusterConfig, LinkConfig, Replicas, TopicsConfig
 from towpath.topics.defaults import (
     DEFAULTS,
     ask_defaults,

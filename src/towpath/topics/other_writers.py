@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.neighbours import Neighbours
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import LinkName, Mode, TopicId, TopicName, TopicPartition
 from towpath.plan.subject import Difference
+from towpath.settings import LinkConfig
 from towpath.topics.configs import POLICY
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import DELETE, UNLIMITED

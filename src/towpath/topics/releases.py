@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from towpath.config import ConfigRules
 from towpath.model.findings import Heading, Note
+from towpath.settings import ConfigRules
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.steps import CreateTopic, SetConfigs, TopicStep
 

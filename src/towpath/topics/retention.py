@@ -16,8 +16,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from towpath.config import ConfigRules
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings import ConfigRules
 from towpath.topics.cleaning import by_rule, cleaning
 from towpath.topics.configs import POLICY, RETENTIONS, deletes, limit, tighter
 from towpath.topics.foresight import NOTHING, Foresight

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.rights import Right, lacks
-from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicName
+from towpath.settings import ClusterConfig
 
 _ON_SOURCE = (Right.READ,)
 _ON_MIRROR = (Right.READ, Right.WRITE, Right.DELETE)

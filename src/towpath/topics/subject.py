@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from towpath.cluster.metadata import TopicInfo
-from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.ledger.origins import MirrorOrigins
 from towpath.model.amounts import counted
@@ -26,6 +25,7 @@ from towpath.plan.subject import (
     SettledStep,
     SubjectContext,
 )
+from towpath.settings import LinkConfig
 from towpath.topics.advice import own_and_tools, unmatched_expressions
 from towpath.topics.apply import apply_all, present, settled
 from towpath.topics.circles import origins, without_circles

@@ -17,7 +17,7 @@ from towpath.archive.errors import TemporaryFileError
 from towpath.archive.format import spool as spools
 from towpath.archive.format.sink import HashedSink
 from towpath.archive.format.spool import Spool
-from towpath.config import StoreConfig
+from towpath.settings import StoreConfig
 from towpath.store import Store
 from towpath.wire.spare import Spares
 

@@ -19,8 +19,8 @@ from towpath.archive.write.slice.range_reader import RangeReader
 from towpath.archive.write.slice.range_writing import RangeWriting
 from towpath.archive.write.slice.segment_objects import WritingTerms
 from towpath.cluster.data.buffers import BufferPool
-from towpath.config import StoreConfig
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName
+from towpath.settings import StoreConfig
 from towpath.store import Store
 from towpath.wire.plain import Record
 

@@ -23,8 +23,8 @@ from towpath.archive.imports.import_slice import imported
 from towpath.archive.imports.import_work import ImportSlice
 from towpath.archive.imports.replicator_rows import Emptiness, EmptyRules
 from towpath.archive.model import PartitionId, Segment
-from towpath.config import StoreConfig
 from towpath.model.nouns import ClusterId, SegmentFormat, TopicId, TopicName
+from towpath.settings import StoreConfig
 from towpath.store import Store
 from towpath.wire.plain import Record
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.objects.stores import KINDS, empty_store
-from towpath.config import StoreConfig
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 

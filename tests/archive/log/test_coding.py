@@ -34,8 +34,8 @@ from towpath.archive.log.commit_log import CommitLog
 from towpath.archive.log.entries import Capture, Draft, EntryKind, LogEntry
 from towpath.archive.log.state import ArchiveState
 from towpath.archive.model import GapKind
-from towpath.config import StoreConfig
 from towpath.model.nouns import SourceOffset
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -26,8 +26,8 @@ from towpath.archive.log.commit_log import CommitLog, Committed
 from towpath.archive.log.entries import Draft, EntryKind
 from towpath.archive.log.state import ArchiveState
 from towpath.archive.model import Segment
-from towpath.config import StoreConfig
 from towpath.model.digest import Digest
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 PARTITIONS = 3

@@ -14,9 +14,9 @@ from pydantic import TypeAdapter
 from towpath.archive.errors import ArchiveHeldError
 from towpath.archive.keys import lease_key
 from towpath.archive.log.lease import ArchiveLease, HeldArchive
-from towpath.config import StoreConfig
 from towpath.ledger.alive import this_host, this_space
 from towpath.runtime.clock import now_ms
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 WORK = "run"

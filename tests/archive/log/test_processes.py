@@ -19,8 +19,8 @@ from tests.support.kafka import wait_until
 from tests.support.objects.stores import CLOUDS
 from tests.support.program import environment
 from towpath.archive.log import CommitLog
-from towpath.config import StoreConfig
 from towpath.model.digest import Digest
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 PIPES: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)

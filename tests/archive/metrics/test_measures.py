@@ -23,7 +23,6 @@ from towpath.archive.restore.progress import RestoreProgress, RestoreRow
 from towpath.archive.restore.task import RestoreTask
 from towpath.archive.restore.waking import Notified
 from towpath.archive.write.progress import ArchiveRowState
-from towpath.config import MetricsConfig, StoreConfig
 from towpath.dev import ports
 from towpath.ledger.entries import Gap
 from towpath.metering.detail import LIMIT
@@ -41,6 +40,7 @@ from towpath.model.nouns import (
 )
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
+from towpath.settings import MetricsConfig, StoreConfig
 
 ARCHIVE = [
     ("egress_messages_consumed_total", "counter", ("region", "topic", "partition")),

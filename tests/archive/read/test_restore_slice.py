@@ -17,10 +17,10 @@ from tests.support.stored import StoredArchive, old_records
 from towpath.archive.model import PartitionId
 from towpath.archive.read.feed.restore_slice import restore
 from towpath.archive.read.feed.restore_work import ArchivedRange, RestoreSlice
-from towpath.config import Duration
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import SourceOffset, TopicId
 from towpath.records.work import Slice
+from towpath.settings import Duration
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

@@ -14,8 +14,8 @@ from tests.support.here import Here
 from tests.support.kafka import Record, create_topic, produce
 from towpath.archive.log import Draft
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.model.nouns import Side, SourceOffset, TopicName, TopicPartition
+from towpath.settings import ClusterConfig
 
 pytestmark = [pytest.mark.broker, pytest.mark.soak]
 NewName = Callable[[str], str]

@@ -32,10 +32,10 @@ from towpath.archive.read.verify.tiling import untiled
 from towpath.archive.read.verify.verify import OnDone, verify
 from towpath.archive.show.verification import check_data, check_picture
 from towpath.cli.show.output import console
-from towpath.config import StoreConfig
 from towpath.model.digest import Digest
 from towpath.model.errors import StoppedError
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicName
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 DEEP = VerifyScope(deep=True)

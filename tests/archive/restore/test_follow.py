@@ -19,8 +19,8 @@ from tests.support.objects.queues import LocalQueues, notification
 from tests.support.objects.stores import section
 from tests.support.program import Program
 from tests.support.stored import StoredArchive, old_records
-from towpath.config import StoreConfig
 from towpath.dev.broker import LocalCluster
+from towpath.settings import StoreConfig
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

@@ -24,10 +24,10 @@ from towpath.archive.model import PartitionId
 from towpath.archive.read.foreign.broker_logs import find_logs
 from towpath.archive.read.foreign.foreign_state import open_any
 from towpath.archive.restore.scope import scope_of
-from towpath.config import StoreConfig, StoreLayout, check
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import ClusterId, TopicId, TopicName
+from towpath.settings import StoreConfig, StoreLayout, check
 from towpath.store import Store
 
 NewName = Callable[[str], str]

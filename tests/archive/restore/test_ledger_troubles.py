@@ -25,12 +25,12 @@ from tests.support.stored import StoredArchive, old_records
 from towpath.archive.model import Segment
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.ledger import FACTS, Ledger
 from towpath.ledger.topic import TOPIC as LEDGER
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import Side
+from towpath.settings import ClusterConfig
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 NewName = Callable[[str], str]

@@ -14,11 +14,11 @@ from towpath.archive.restore.applying import apply, release
 from towpath.archive.restore.holding import ANY
 from towpath.archive.restore.model import RestorePart, RestoreScope, RestoreTopic
 from towpath.archive.restore.topics import TopicRestorer
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import OpenTarget, open_target
 from towpath.model.nouns import ClusterId, LinkName, SourceOffset, TopicId, TopicName
 from towpath.plan.subject import Difference, SubjectContext
+from towpath.settings import ClusterConfig
 from towpath.topics.configs import TIMESTAMP_TYPE
 from towpath.topics.observe import look_at_target
 from towpath.topics.observed import Topic

@@ -15,7 +15,7 @@ from towpath.archive.restore.progress import RestoreProgress
 from towpath.archive.restore.regions import Whole, waking
 from towpath.archive.restore.task import RestoreTask
 from towpath.archive.restore.waking import Bell, Waker
-from towpath.config import StoreConfig
+from towpath.settings import StoreConfig
 from towpath.store.s3.events import CreatedObject
 
 STORE = StoreConfig.model_validate({"url": "s3://bucket/data"})

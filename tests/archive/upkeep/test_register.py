@@ -33,9 +33,9 @@ from towpath.archive.model import PartitionId, Segment, SegmentPlace
 from towpath.archive.show.registration import round_facts
 from towpath.archive.upkeep.iceberg.register import Registration, keep_registered, register
 from towpath.archive.upkeep.iceberg.tables import IcebergTables
-from towpath.config import check
 from towpath.model.errors import StoreAwayError, StoreError
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId, TopicName
+from towpath.settings import check
 from towpath.wire.plain import Record
 
 NewName = Callable[[str], str]

@@ -21,7 +21,6 @@ from towpath.archive.write.slice.archive_slice import archive
 from towpath.archive.write.slice.archive_work import EgressResult, EgressSlice
 from towpath.archive.write.slice.cycle_plan import PlannedRange
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig, StoreConfig
 from towpath.model.nouns import (
     ClusterId,
     SegmentFormat,
@@ -33,6 +32,7 @@ from towpath.model.nouns import (
 )
 from towpath.model.reasons import ReasonCode
 from towpath.runtime.clock import now_ms
+from towpath.settings import ClusterConfig, StoreConfig
 from towpath.store import Store
 
 pytestmark = pytest.mark.broker

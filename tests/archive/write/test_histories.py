@@ -15,8 +15,8 @@ from tests.support.clusters.losses import WIPED, lose
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.settings import ClusterConfig
 
 pytestmark = [
     pytest.mark.broker,

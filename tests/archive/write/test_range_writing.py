@@ -27,10 +27,10 @@ from towpath.archive.write.slice.range_reader import FetchedPart, RangeReader
 from towpath.archive.write.slice.range_writing import RangeWriting
 from towpath.archive.write.slice.segment_objects import SharedObject, WritingTerms
 from towpath.cluster.data.buffers import BufferPool
-from towpath.config import StoreConfig
 from towpath.model.errors import CorruptBatchError, StoreAwayError
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings import StoreConfig
 from towpath.store import Store
 from towpath.store.writer import ObjectWriter
 from towpath.wire.plain import Record

@@ -17,7 +17,6 @@ from towpath.archive.model import GapCounts
 from towpath.archive.read.feed.restore_work import archived as archived_cluster
 from towpath.archive.write.restored_records import RestoredHere
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig, StoreConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import LinkIdentity, Opened
 from towpath.model.errors import ConfigError
@@ -32,6 +31,7 @@ from towpath.model.nouns import (
     TopicId,
     TopicName,
 )
+from towpath.settings import ClusterConfig, StoreConfig
 from towpath.store import Store
 
 NewName = Callable[[str], str]

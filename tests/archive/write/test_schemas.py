@@ -16,11 +16,11 @@ from tests.support.here import Here
 from tests.support.kafka import Record, create_topic, produce
 from tests.support.registries.registry import LocalRegistry, record, refers
 from tests.support.registries.schema_worlds import fill
-from towpath.config import RegistryConfig
 from towpath.model.nouns import Side
 from towpath.model.schemas import SchemaId, SubjectName
 from towpath.registry.registry import Registry
 from towpath.schemas.answers import SchemaAnswers
+from towpath.settings import RegistryConfig
 
 NewRegistry = Callable[..., LocalRegistry]
 

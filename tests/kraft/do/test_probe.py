@@ -10,13 +10,13 @@ import pytest
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.kraft.ensembles import zookeeper
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
 from towpath.kraft.do.probe import Probing, probe
 from towpath.kraft.do.waiting import Tell
 from towpath.kraft.facts.nouns import PROBES
 from towpath.kraft.journal import KraftJournal
+from towpath.settings import ClusterConfig
 
 pytestmark = [pytest.mark.soak, pytest.mark.broker]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from towpath.cluster.connect.connection import UnresolvedError
-from towpath.config.clusters import ClusterConfig
 from towpath.kraft.metadata.answers import ask_node
 from towpath.kraft.metadata.controllers import SIDE
 from towpath.runtime.deadline import Deadline
+from towpath.settings.sections.clusters import ClusterConfig
 
 _HOST = "no-such-host.invalid:9093"
 

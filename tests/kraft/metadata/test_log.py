@@ -9,12 +9,12 @@ import pytest
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import create_topic, set_config
 from tests.support.kraft.quorums import kraft_config
-from towpath.config import ClusterConfig
 from towpath.kraft.facts.image import ConfigOf
 from towpath.kraft.facts.nouns import BrokerMode
 from towpath.kraft.metadata.answers import ask_node
 from towpath.kraft.metadata.log import LogReader
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 
 @pytest.mark.broker

@@ -18,8 +18,6 @@ from tests.support.kafka import Record, create_topic, grow, produce, set_config,
 from tests.support.kraft.quorums import SNAPSHOTS, Quorum, kraft_config
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.login import SecurityError
-from towpath.config import ClusterConfig
-from towpath.config.clusters import PasswordSasl, Tls
 from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.facts import digests
 from towpath.kraft.facts.image import ConfigOf
@@ -34,6 +32,8 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
+from towpath.settings.sections.clusters import PasswordSasl, Tls
 
 Reading = Callable[[KraftConfig], LogReader]
 

@@ -24,7 +24,6 @@ from tests.support.links import a_run_elsewhere
 from tests.support.network.frozen import frozen_while_comparing, nothing, press_ctrl_c
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig, load
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import Gap
 from towpath.ledger.events import EventReader
@@ -34,6 +33,7 @@ from towpath.mirror.run.run import run as mirror
 from towpath.model.nouns import LEDGER, LinkName, Side, SourceOffset, TopicName, TopicPartition
 from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.runtime.clock import now_ms
+from towpath.settings import ClusterConfig, load
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 LEAVE = "leave the clients where they are"

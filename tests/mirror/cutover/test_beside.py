@@ -8,7 +8,6 @@ from typing import Any
 from tests.support.ledger.standings import ROW
 from tests.support.subjects.topic_models import observed, topic
 from towpath.access.subject import ACCESS, WITHHELD
-from towpath.config import LinkConfig
 from towpath.mirror.cutover.beside import (
     acls_held,
     holds_out,
@@ -22,6 +21,7 @@ from towpath.mirror.status.link_status import State
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.plan.differences import Differences, SubjectPart
 from towpath.plan.subject import Difference
+from towpath.settings import LinkConfig
 from towpath.topics.owned import OwnedTopics
 from towpath.topics.subject import TOPICS, TopicSnapshot
 

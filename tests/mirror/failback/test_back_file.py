@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from towpath.config import load
-from towpath.config.document import parse
-from towpath.config.naming import Renaming
 from towpath.mirror.failback.back_file import BackFile, back_file, back_name
 from towpath.mirror.failback.inverse import inverse
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import LinkName
+from towpath.settings import load
+from towpath.settings.document import parse
+from towpath.settings.naming import Renaming
 
 TEXT = """\
 # Our link.

@@ -10,13 +10,13 @@ from tests.support.ledger.standings import ROW
 from tests.support.links import link
 from tests.support.pages.scrape import Scrape
 from towpath import __version__
-from towpath.config import MetricsConfig
 from towpath.dev import ports
 from towpath.ledger.entries import Gap
 from towpath.mirror.metrics.feeding import stands, telling
 from towpath.mirror.status.link_status import State
 from towpath.model.findings import Cause
 from towpath.model.nouns import Detail, LinkName, ProducerId, SourceOffset
+from towpath.settings import MetricsConfig
 
 CONFIG = link("127.0.0.1:9", "127.0.0.1:19", "orders")
 

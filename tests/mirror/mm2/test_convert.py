@@ -9,10 +9,10 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.support.here import Here
-from towpath.config import load
 from towpath.mirror.mm2.convert import Conversion, convert
 from towpath.mirror.mm2.flows import Fate
 from towpath.model.errors import ConfigError
+from towpath.settings import load
 
 HEAD = """
 clusters = us, eu

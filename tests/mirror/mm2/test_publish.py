@@ -23,7 +23,6 @@ from tests.support.ledger.books import opened, receipt
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig, GroupsConfig, Mm2Config, Mm2Topic
 from towpath.dev.broker import LocalCluster
 from towpath.groups.loop import GroupLoop
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
@@ -41,6 +40,7 @@ from towpath.model.nouns import (
     TopicName,
     TopicPartition,
 )
+from towpath.settings import ClusterConfig, GroupsConfig, Mm2Config, Mm2Topic
 
 ORDERS = TopicPartition(TopicName("orders"), 0)
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.archives import CLUSTER
 from tests.support.stored import REGION, StoredArchive, old_records
-from towpath.config import LinkConfig
 from towpath.mirror.plan.backing import backing
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, TopicId, TopicName
+from towpath.settings import LinkConfig
 
 ORDERS = {TopicName("orders"): TopicId("id-orders")}
 

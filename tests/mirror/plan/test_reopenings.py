@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.ledger.books import opened, receipt
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import DefinedChange
 from towpath.mirror.plan.reopenings import reopenings
 from towpath.model.changes import AddedHeader, RecordChange
 from towpath.model.findings import Note
 from towpath.model.nouns import LinkName, Mode, TopicName, TopicPartition
+from towpath.settings import LinkConfig
 
 ENV = RecordChange(headers=(AddedHeader(name="env", text="prod"),))
 T = TopicName("t")

@@ -12,13 +12,13 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support.kafka import Record, create_topic, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
-from towpath.config import RecordsConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import EndOffsets, FirstLook
 from towpath.mirror.plan.starts import beginnings, from_earliest, looks_first
 from towpath.model.nouns import LinkName, SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.records.work import EARLIEST, UNKNOWN, Beginning
+from towpath.settings import RecordsConfig
 
 LINK, ORDERS = LinkName("l"), TopicName("orders")
 LATEST = RecordsConfig(start="latest")

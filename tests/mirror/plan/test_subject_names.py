@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from towpath.config import LinkConfig
 from towpath.mirror.plan.subject_names import unnamed_subjects
 from towpath.model.nouns import TopicName
 from towpath.model.schemas import SchemaId, SchemaReference, SubjectName
 from towpath.schemas.observed_schemas import ObservedSchemas, SeenVersion
+from towpath.settings import LinkConfig
 
 TOPICS = [TopicName(name) for name in ("orders", "refunds", "texts")]
 REGISTRIES = {"source": {"url": "http://a:8081"}, "target": {"url": "http://b:8081"}}

@@ -8,13 +8,13 @@ from uuid import UUID
 import pytest
 
 from tests.support.links import link
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import LinkIdentity
 from towpath.ledger.quarantine.format import QuarantinedRecord, QuarantineKey
 from towpath.mirror.quarantine.changing import PresentChange, UnchangedError
 from towpath.model.nouns import ClusterId, LinkName, ProducerId, SourceOffset, TopicName
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings import LinkConfig
 from towpath.wire import plain
 from towpath.wire.ids import IdTable
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.links import link
 from towpath.cluster.admin import Admin
-from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.mirror.quarantine.rights import findings, may_set_aside
 from towpath.model.nouns import Side
+from towpath.settings import LinkConfig
 
 GLUE = {"framing": "to-glue", "glue": {"5e9a5b1e-58c2-4a53-9c75-6b9d1f1d7a10": 7}}
 

@@ -11,7 +11,6 @@ import pytest
 from tests.support.ledger.reasons import RETENTION
 from tests.support.ledger.standings import ROW
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.ledger.entries import Gap
 from towpath.ledger.event_log import EventLog
 from towpath.ledger.events import What
@@ -19,6 +18,7 @@ from towpath.mirror.run.happenings import Partitions, told_run
 from towpath.mirror.status.link_status import PartitionStatus, State
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import LinkName, ProducerId, Side, SourceOffset
+from towpath.settings import ClusterConfig
 
 GAP = Gap(
     link=LinkName("l"),

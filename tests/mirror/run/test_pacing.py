@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.copying.deals import part, slices_of, table_of
-from towpath.config import RateConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import WHOLE_LINK, Paced, SetRate, Share, Used
 from towpath.mirror.run import pacing
 from towpath.mirror.run.pacing import Pacing
 from towpath.model.nouns import LinkName, TopicName
 from towpath.model.rates import RateLimits
+from towpath.settings import RateConfig
 
 LINK, HOT, COLD = LinkName("shop"), TopicName("hot"), TopicName("cold")
 TABLE = table_of([[part("hot"), part("cold")], [part("hot", 1)], []])

@@ -9,12 +9,12 @@ import pytest
 from tests.support.kafka import wait_until
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Broker
-from towpath.config import ClusterConfig
-from towpath.config.units import Duration
 from towpath.dev.broker import LocalCluster
 from towpath.mirror.run.pulse import Brokers, Pulse
 from towpath.model.nouns import LinkName, Side
 from towpath.runtime import log
+from towpath.settings import ClusterConfig
+from towpath.settings.units import Duration
 
 ONE, TWO = Broker(1, "a", 9092), Broker(2, "b", 9092)
 

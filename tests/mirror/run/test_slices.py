@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pytest
 from pyspark import TaskContext
 
-from towpath.config import ClusterConfig
 from towpath.mirror.run import slices
 from towpath.model.nouns import LinkName, Side
 from towpath.records.work import CopySlice, Summary, Throttled
+from towpath.settings import ClusterConfig
 
 
 @pytest.mark.parametrize("attempt", [None, 0, 1], ids=["none", "first", "again"])

@@ -14,7 +14,6 @@ from tests.support.ledger.standings import ROW
 from towpath.cli.show.json_schemas import adapter
 from towpath.compare.doubled import Doubled, Stretch
 from towpath.compare.work import Comparison, Counts, RecordDifference
-from towpath.config import RateConfig
 from towpath.groups.group_lags import Lag, Lags
 from towpath.groups.group_standings import GroupsLook
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
@@ -70,6 +69,7 @@ from towpath.model.nouns import (
 )
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.schemas.ids_standing import IdsStanding
+from towpath.settings import RateConfig
 
 NAMES = ("failover", "groups", "history", "status", "status-empty", "verify")
 GOLDEN = Path(__file__).parent / "golden"

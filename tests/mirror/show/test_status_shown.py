@@ -9,7 +9,6 @@ import pytest
 from rich.console import Console, RenderableType
 
 from towpath.cli.main import main
-from towpath.config import RateConfig
 from towpath.ledger.alive import Life, RunLife, this_host
 from towpath.ledger.entries import Session
 from towpath.ledger.rates import Limits
@@ -20,6 +19,7 @@ from towpath.mirror.status.link_status import PartitionStatus, State
 from towpath.mirror.status.totals import SortOrder, ordered
 from towpath.model.nouns import LinkName, TopicName
 from towpath.runtime.clock import now_ms
+from towpath.settings import RateConfig
 
 SINCE = 1_700_049_600_000
 """2023-11-15, 12:00 UTC."""

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from towpath.config import LinkConfig, load
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import SeenGroup, SeenPosition
 from towpath.mirror.status.known_groups import GroupsStanding
 from towpath.model.groups import GroupKind
 from towpath.model.nouns import LinkName, SourceOffset, TopicName
+from towpath.settings import LinkConfig, load
 
 LINK = LinkName("shop")
 

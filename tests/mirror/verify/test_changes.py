@@ -21,7 +21,6 @@ from towpath.compare.changed import Ids, SourceChange, no_ids
 from towpath.compare.cursor import Piece
 from towpath.compare.slice import compare
 from towpath.compare.work import CompareSlice, Comparison, LinkChanges
-from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.books.ids import written_ids
@@ -46,6 +45,7 @@ from towpath.model.nouns import (
     TopicPartition,
 )
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings import LinkConfig
 from towpath.wire import batch as wire
 from towpath.wire.change import Changer
 from towpath.wire.plain import Record

@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.registries.registry import LocalRegistry, record
 from towpath.compare.named import SeenIds
-from towpath.config import RegistryConfig
 from towpath.ledger.books.ids import IdBooks
 from towpath.ledger.entries import DecidedIds
 from towpath.mirror.verify.origins import IdOrigin, IdOrigins
@@ -23,6 +22,7 @@ from towpath.model.nouns import LinkName, Side, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.registry.registry import Registry
 from towpath.schemas.answers import RecordId, SchemaAnswers
+from towpath.settings import RegistryConfig
 from towpath.wire.naming import MOST, NamedId, NamedIds, Part
 
 ORDERS, GUIDS = TopicName("orders"), [str(UUID(int=number)) for number in (1, 2)]

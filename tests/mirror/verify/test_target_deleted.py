@@ -13,10 +13,10 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from tests.support.here import MASTER, Here
 from tests.support.kafka import PATIENCE, Record, create_topic, produce, wait_until
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.runtime.clock import now_ms
+from towpath.settings import ClusterConfig
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 DAY, HOUR = 86_400_000, 3_600_000

@@ -13,7 +13,6 @@ from tests.support.logs.batches import at_offsets, batch
 from tests.support.shelf import Batches, Shelf
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.keys import new_name
@@ -38,6 +37,7 @@ from towpath.records.source.trouble import cut
 from towpath.records.target.opening import Opener
 from towpath.records.work import Assignment, Slice, Summary
 from towpath.runtime.clock import now_ms
+from towpath.settings import ClusterConfig
 from towpath.wire.plain import Record
 
 pytestmark = pytest.mark.broker

@@ -21,7 +21,6 @@ from tests.support.copying.lanes import (
 from tests.support.ledger.reasons import told
 from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.produce import Produced
-from towpath.config import ClusterConfig
 from towpath.model.changes import RecordChange, Undeliverable
 from towpath.model.errors import NotSetAsideError, RefusedError, TowpathError, UnreachableError
 from towpath.model.nouns import LinkName, SourceOffset, TargetOffset
@@ -38,6 +37,7 @@ from towpath.records.source.trouble import LOOKS, SourceLoss, cut
 from towpath.records.standing import Standing
 from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment
+from towpath.settings import ClusterConfig
 
 FORBIDDEN, NOT_LEADER, OUT_OF_ORDER, TOO_LARGE = 29, 6, 45, 10
 OUT_OF_RANGE, CORRUPT, UNKNOWN_ID = 1, 2, 100

@@ -16,11 +16,11 @@ from tests.support.kafka import Record, consume, create_topic, end_offsets, prod
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.cluster.data.nodes import Nodes
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.records.source.fetcher import Fetcher
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 from towpath.wire.filler import filler
 
 pytestmark = pytest.mark.broker

@@ -20,13 +20,13 @@ from tests.support.copying.lanes import (
 )
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.fetch_bodies import Fetched
-from towpath.config import ClusterConfig
 from towpath.model.nouns import TopicName
 from towpath.model.rates import NO_LIMIT, RateLimits
 from towpath.records.lane.lane import Lane
 from towpath.records.source.budget import PARTITION_BYTES
 from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.pace import Bucket, Pace, whole_batches
+from towpath.settings import ClusterConfig
 
 ORDERS = TopicName("orders")
 MB = 1_000_000

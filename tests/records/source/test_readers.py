@@ -10,11 +10,11 @@ from tests.support.copying.chaos import delete_topic
 from tests.support.copying.collector import collecting
 from tests.support.kafka import Record, create_topic, delete_before, produce, wait_until
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, SourceOffset, TopicName
 from towpath.model.reasons import ReasonCode
 from towpath.records.trouble import DELETED
+from towpath.settings import ClusterConfig
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

@@ -19,13 +19,13 @@ from towpath.cluster.admin import leaders as asking
 from towpath.cluster.connect.connection import UnresolvedError
 from towpath.cluster.data.buffers import Frame
 from towpath.cluster.data.fetch_bodies import Fetched
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.records.copy import Copier
 from towpath.records.lane.lane import Lane
 from towpath.records.source import near
 from towpath.records.source.fetcher import Fetcher
+from towpath.settings import ClusterConfig
 
 pytestmark = pytest.mark.broker
 NewName = Callable[[str], str]

@@ -11,7 +11,6 @@ from tests.support.copying.race_leader import TP
 from tests.support.copying.race_stand_in import TOPIC_ID, StandIn
 from tests.support.copying.racing import DAY_MS, LINK, WORK, World, source
 from tests.support.logs.batches import batch, numbered
-from towpath.config import ClusterConfig, OffsetsPolicy
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Opened, Receipt
 from towpath.ledger.producers import of_generation
@@ -20,6 +19,7 @@ from towpath.model.nouns import Mode, ProducerId, SourceOffset, TargetOffset
 from towpath.records.standing import Standing
 from towpath.records.target.opening import Opener
 from towpath.records.work import CopySlice
+from towpath.settings import ClusterConfig, OffsetsPolicy
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record
 

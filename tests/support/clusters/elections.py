@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.support.kafka import create_topic, wait_until
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.settings import ClusterConfig
 
 UNCLEAN = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
 

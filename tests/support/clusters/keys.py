@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.clusters.certificates import Authority, Certificate
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.secret import Secret
+from towpath.settings import ClusterConfig
 
 OLD, NEW = Secret("m4rked-old"), Secret("m4rked-new")
 

@@ -11,7 +11,6 @@ import numpy as np
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.reactor import Reactor
-from towpath.config import ClusterConfig
 from towpath.model.errors import CorruptBatchError, TowpathError
 from towpath.model.nouns import Side, SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason
@@ -22,6 +21,7 @@ from towpath.records.source.side import SourceSide
 from towpath.records.source.trouble import SourceLoss
 from towpath.records.trouble import hopeless
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 from towpath.wire import batch as wire
 from towpath.wire.plain import decode
 

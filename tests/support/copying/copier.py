@@ -12,7 +12,6 @@ from tests.support.kafka import create_topic
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
@@ -21,6 +20,7 @@ from towpath.records.copy import Copier, fetching, finding
 from towpath.records.target.opening import Opener
 from towpath.records.watch import SliceEnd
 from towpath.records.work import CopySlice
+from towpath.settings import ClusterConfig
 
 
 class BackDoor(Mirror):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from towpath.config import ClusterConfig
 from towpath.mirror.run.deals import Table
 from towpath.model.nouns import (
     LinkName,
@@ -16,6 +15,7 @@ from towpath.model.nouns import (
     TopicPartition,
 )
 from towpath.records.work import Assignment, CopySlice
+from towpath.settings import ClusterConfig
 
 CLUSTER = ClusterConfig(bootstrap=("host:1",))
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.here import shared_spark
-from towpath.config import load
 from towpath.engine.starting import Starting
 from towpath.mirror.run.progress import RunProgress, Wishes
 from towpath.mirror.run.run import run
+from towpath.settings import load
 
 
 class SharedSpark(Starting):

@@ -16,7 +16,6 @@ from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.fetch_bodies import BY_NAME, Fetched
 from towpath.cluster.data.leaders import Leader
 from towpath.cluster.metadata import Broker
-from towpath.config import ClusterConfig
 from towpath.model.nouns import (
     NO_TOPIC_ID,
     Mode,
@@ -32,6 +31,7 @@ from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.resting import RestingFetcher
 from towpath.records.standing import Position, Standing
 from towpath.records.work import Assignment
+from towpath.settings import ClusterConfig
 from towpath.wire.batch import CONTROL, TRANSACTIONAL
 from towpath.wire.plain import Record
 

@@ -20,7 +20,6 @@ from tests.support.copying.race_stand_in import TOPIC_ID, StandIn
 from tests.support.logs.batches import batch, numbered
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.produce import Produced
-from towpath.config import ClusterConfig, OffsetsPolicy
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.keys import new_name
 from towpath.model.changes import NO_CHANGE, RecordChange
@@ -42,6 +41,7 @@ from towpath.records.target.tail import Underway
 from towpath.records.target.written import surplus
 from towpath.records.work import Assignment, CopySlice
 from towpath.runtime.clock import now_ms
+from towpath.settings import ClusterConfig, OffsetsPolicy
 from towpath.wire import batch as wire
 from towpath.wire.plain import Record
 

@@ -11,7 +11,6 @@ from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
 from tests.support.kafka import PATIENCE, Record, produce
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.dev.zookeeper_configs import MECHANISM
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
@@ -20,6 +19,7 @@ from towpath.model.quota import Entity, EntityKind, Quota, QuotaKey
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 TRAFFIC, GROUP = "traffic", "readers"
 USER, PASSWORD = "alice", Secret("alice-secret")

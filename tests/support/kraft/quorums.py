@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from towpath.config.clusters import Sasl, Tls
 from towpath.dev.broker import LocalCluster
 from towpath.dev.process import JavaProcess, command
 from towpath.kraft.config.file import KraftConfig
+from towpath.settings.sections.clusters import Sasl, Tls
 
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

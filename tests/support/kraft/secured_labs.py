@@ -10,12 +10,12 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from tests.support.clusters.certificates import Authority
-from towpath.config.java_properties import change_properties
 from towpath.dev import ports
 from towpath.dev.broker_configs import properties_text
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.dev.zookeeper_configs import MECHANISM, zookeeper_properties
 from towpath.runtime.deadline import Deadline
+from towpath.settings.java_properties import change_properties
 
 _DIGEST = "org.apache.zookeeper.server.auth.DigestLoginModule required"
 _COMMON = "org.apache.kafka.common.security"

@@ -16,10 +16,10 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.compare.slice import compare
 from towpath.compare.work import CompareSlice, Comparison, LinkChanges, Range
-from towpath.config import ClusterConfig
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import Run
 from towpath.model.nouns import ProducerId, Side, SourceOffset, TopicName, TopicPartition
+from towpath.settings import ClusterConfig
 from towpath.wire.naming import IdSample
 from towpath.wire.records import RECORDS, encode
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support.objects.buckets import StoreFront
-from towpath.config import StoreConfig
 from towpath.model.errors import StoreError, StoreRefusedError
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 NO_TIME = {"timeout": "1s", "request_timeout": "1s"}

@@ -18,10 +18,10 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.support.network.serving import end, serving
-from towpath.config import StoreConfig
 from towpath.dev import ports
 from towpath.model.secret import Secret
 from towpath.runtime.home import home_folder
+from towpath.settings import StoreConfig
 from towpath.store.azure.azure_login import KeyLogin
 
 VERSION = "3.37.0"

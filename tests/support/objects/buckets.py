@@ -22,9 +22,9 @@ from botocore.config import Config
 from tests.support.clusters.certificates import Vault
 from tests.support.network.serving import end, serving
 from tests.support.session.built import built
-from towpath.config import AwsKeys, StoreConfig
 from towpath.dev import ports
 from towpath.model.secret import Secret
+from towpath.settings import AwsKeys, StoreConfig
 
 MODULE, VERSION = "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"
 KEYS = ("towpath-tests", "secret-of-tests")

@@ -26,9 +26,9 @@ from google.auth import jwt
 from tests.support.network.serving import end, serving
 from tests.support.objects.buckets import StoreFront
 from tests.support.session.built import built
-from towpath.config import StoreConfig
 from towpath.dev import ports
 from towpath.model.secret import Secret
+from towpath.settings import StoreConfig
 
 MODULE, VERSION = "github.com/fsouza/fake-gcs-server", "v1.56.1"
 _ACCOUNT = "tests@towpath.example"

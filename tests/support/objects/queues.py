@@ -14,11 +14,11 @@ from urllib.parse import quote_plus
 import botocore.session
 
 from tests.support.network.serving import end, serving
-from towpath.config import AwsKeys
-from towpath.config.notify import NotifyConfig
 from towpath.dev import ports
 from towpath.model.secret import Secret
 from towpath.runtime.home import home_folder
+from towpath.settings import AwsKeys
+from towpath.settings.sections.notify import NotifyConfig
 
 SERVER = "elasticmq-server_2.13", "1.6.14"
 NAME, SECRET, VARIABLE = "towpath-tests", "secret-of-tests", "TOWPATH_TESTS_QUEUE"

@@ -11,9 +11,9 @@ from tests.support.network.toxiproxy import Toxiproxy
 from tests.support.objects.azurite import AzureStore
 from tests.support.objects.buckets import Buckets, StoreFront, at_port
 from tests.support.objects.google import GoogleStore
-from towpath.config import StoreConfig, StoreKind
 from towpath.dev import ports
 from towpath.model.secret import Secret
+from towpath.settings import StoreConfig, StoreKind
 
 CLOUDS = tuple(pytest.param(kind, marks=pytest.mark.soak) for kind in ("gs", "abfs"))
 REMOTE = ("s3", *CLOUDS)

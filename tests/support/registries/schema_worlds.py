@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.registries.registry import LocalRegistry, record, refers
-from towpath.config import SchemasConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Journal, Phase
 from towpath.model.errors import TowpathError
@@ -30,6 +29,7 @@ from towpath.schemas.steps import (
     WantedVersion,
 )
 from towpath.schemas.subject import SUBJECT, SchemasClient
+from towpath.settings import SchemasConfig
 
 LINK = LinkName("schemas")
 

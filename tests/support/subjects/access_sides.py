@@ -15,10 +15,10 @@ from towpath.access.diff import AccessDifference, diff
 from towpath.access.observe import observe
 from towpath.access.owned import OwnedAccess
 from towpath.cluster.admin import Admin
-from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.nouns import TopicName
+from towpath.settings import LinkConfig
 
 
 @dataclass

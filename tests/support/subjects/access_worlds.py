@@ -17,12 +17,12 @@ from towpath.access.steps import (
     SetQuota,
     SetUser,
 )
-from towpath.config import LinkConfig
 from towpath.model.acl import Acl
 from towpath.model.nouns import TopicName
 from towpath.model.quota import Quota
 from towpath.model.scram import Credential
 from towpath.model.secret import Secret
+from towpath.settings import LinkConfig
 
 
 @dataclass

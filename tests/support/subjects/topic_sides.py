@@ -9,12 +9,12 @@ from tests.support.kafka import create_topic
 from tests.support.links import link
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import non_default
-from towpath.config import LinkConfig
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName
 from towpath.model.outcome import Outcome
 from towpath.plan.subject import Difference
+from towpath.settings import LinkConfig
 from towpath.topics.apply import apply
 from towpath.topics.diff import diff
 from towpath.topics.observe import observe

@@ -21,10 +21,10 @@ from towpath.cli.on_spark import LoggedOnSpark, OnSpark, with_options
 from towpath.cli.options import MOST_EVENTS, ArchiveFile, EventsOption, SinceOption, time_of
 from towpath.cli.show.output import Output, OutputOption, RowsForm, console, show
 from towpath.cli.signals import stopping
-from towpath.config.naming import require_expressions
 from towpath.engine.sql_engine import SqlEngine, sql_engine
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.runtime.clock import now_ms
+from towpath.settings.naming import require_expressions
 
 if TYPE_CHECKING:
     from towpath.archive.status.status import ArchiveStatus

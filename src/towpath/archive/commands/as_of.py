@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from towpath.archive.log import AsOf
-from towpath.config.times import parse_time
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
+from towpath.settings.times import parse_time
 
 AtOption = Annotated[
     str | None,

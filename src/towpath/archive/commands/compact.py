@@ -13,8 +13,8 @@ from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import ArchiveFile
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.cli.signals import stopping
-from towpath.config.naming import require_expressions
 from towpath.runtime import log as logging
+from towpath.settings.naming import require_expressions
 
 _COMPACTING = ("towpath.archive.upkeep.slice.compact_slice",)
 

@@ -15,10 +15,10 @@ from towpath.cli.on_spark import OnSpark, with_options
 from towpath.cli.options import ArchiveFile, ReportOption, require_writable, write_report
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.cli.signals import stopping
-from towpath.config.naming import require_expressions
-from towpath.config.units import Duration, Size
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
+from towpath.settings.naming import require_expressions
+from towpath.settings.units import Duration, Size
 
 _EMPTY = (
     "is empty, as a variable is that is not set; for records whose key has no bytes, add --form hex"

@@ -11,10 +11,10 @@ from towpath.archive.config import load_archive
 from towpath.cli.options import ArchiveFile, LogFormatOption, LogLevelOption, logs_wanted
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.cli.signals import stopping
-from towpath.config import Duration
 from towpath.model.errors import ConfigError, ConfigProblem, StoreError
 from towpath.model.foreign import foreign
 from towpath.runtime import log as logging
+from towpath.settings import Duration
 
 if TYPE_CHECKING:
     from towpath.archive.upkeep.iceberg.register import Registration

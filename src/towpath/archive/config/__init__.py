@@ -24,8 +24,8 @@ from towpath.archive.config.restore_section import (
     RestoredRetention,
     RestoreSource,
 )
-from towpath.config.kinds import FileKind
-from towpath.config.load import load_as
+from towpath.settings.kinds import FileKind
+from towpath.settings.load import load_as
 
 __all__ = [
     "ArchiveConfig",

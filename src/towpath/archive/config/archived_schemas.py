@@ -6,15 +6,15 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, Strict, StrictBool, model_validator
 
-from towpath.config.changes import IdsConfig, SubjectNames
-from towpath.config.naming import Expression
-from towpath.config.problems import not_empty
-from towpath.config.registries import RegistryConfig
-from towpath.config.schemas import DeletedVersions, SchemaIds, SchemaRules, selected
-from towpath.config.shape import Section
-from towpath.config.topics import Count
-from towpath.config.units import Duration, between
 from towpath.model.changes import IdChange
+from towpath.settings.naming import Expression
+from towpath.settings.problems import not_empty
+from towpath.settings.sections.changes import IdsConfig, SubjectNames
+from towpath.settings.sections.registries import RegistryConfig
+from towpath.settings.sections.schemas import DeletedVersions, SchemaIds, SchemaRules, selected
+from towpath.settings.sections.topics import Count
+from towpath.settings.shape import Section
+from towpath.settings.units import Duration, between
 
 
 class RestoredSchemas(SchemaRules):

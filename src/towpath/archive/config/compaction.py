@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import AfterValidator, Field, StrictBool, ValidationInfo, field_validator
 from pydantic.types import Strict
 
-from towpath.config.cron import Cron
-from towpath.config.naming import Expression, fits
-from towpath.config.problems import not_empty
-from towpath.config.shape import Section
-from towpath.config.topics import Count
-from towpath.config.units import Duration, Size, between
+from towpath.settings.cron import Cron
+from towpath.settings.naming import Expression, fits
+from towpath.settings.problems import not_empty
+from towpath.settings.sections.topics import Count
+from towpath.settings.shape import Section
+from towpath.settings.units import Duration, Size, between
 
 _HIGHEST = 98
 

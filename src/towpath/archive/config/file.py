@@ -16,16 +16,16 @@ from towpath.archive.config.locks import lock_notes
 from towpath.archive.config.restore_section import RestoreConfig
 from towpath.archive.config.retention import RetentionConfig
 from towpath.archive.config.segments import SegmentsConfig
-from towpath.config.clusters import ClusterConfig
-from towpath.config.metrics import MetricsConfig
-from towpath.config.naming import Expression, fits
-from towpath.config.problems import not_empty, placed_error
-from towpath.config.region import region_name
-from towpath.config.shape import Section
-from towpath.config.store import StoreConfig, StoreKind, StoreLayout
-from towpath.config.topics import TopicSelection
-from towpath.config.units import Duration, Size, between
 from towpath.model.nouns import ArchiveName, ClusterId, SegmentFormat
+from towpath.settings.naming import Expression, fits
+from towpath.settings.problems import not_empty, placed_error
+from towpath.settings.sections.clusters import ClusterConfig
+from towpath.settings.sections.metrics import MetricsConfig
+from towpath.settings.sections.region import region_name
+from towpath.settings.sections.store import StoreConfig, StoreKind, StoreLayout
+from towpath.settings.sections.topics import TopicSelection
+from towpath.settings.shape import Section
+from towpath.settings.units import Duration, Size, between
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from towpath.config.secrets import SecretText
-from towpath.config.shape import Section
+from towpath.settings.secrets import SecretText
+from towpath.settings.shape import Section
 
 _TABLE = re.compile(r"[^{}]*\{topic\}[^{}]*")
 _HIDDEN = re.compile(r"secret|password|token|credential|access-key", re.IGNORECASE)

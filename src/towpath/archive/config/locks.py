@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from towpath.archive.config.retention import RetentionConfig
-from towpath.config.store import LockMode, StoreConfig, StoreKind
+from towpath.settings.sections.store import LockMode, StoreConfig, StoreKind
 
 
 def lock_notes(

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, model_validator
 
-from towpath.config.changes import DropConfig, KeepConfig
-from towpath.config.naming import Expression, fits
-from towpath.config.problems import must_be, not_empty, placed_error
-from towpath.config.shape import Section
-from towpath.config.times import LIKE, parse_time
-from towpath.config.topics import Count
 from towpath.model.changes import NO_CHANGE, RecordChange
+from towpath.settings.naming import Expression, fits
+from towpath.settings.problems import must_be, not_empty, placed_error
+from towpath.settings.sections.changes import DropConfig, KeepConfig
+from towpath.settings.sections.topics import Count
+from towpath.settings.shape import Section
+from towpath.settings.times import LIKE, parse_time
 
 _MOST_OFFSET = 2**63 - 1
 _MOST_PARTITIONS = 10_000

@@ -16,16 +16,15 @@ from pydantic import (
 
 from towpath.archive.config.archived_schemas import RestoredSchemas
 from towpath.archive.config.portions import RestoredFilter, RestoredPartitions, RestoredRange
-from towpath.config.access import AccessConfig
-from towpath.config.changes import Codec
-from towpath.config.link import MOST_FILL, OffsetsPolicy
-from towpath.config.naming import Expression, Renaming, fits
-from towpath.config.notify import NotifyConfig
-from towpath.config.problems import not_empty, placed_error
-from towpath.config.region import region_name
-from towpath.config.shape import Section
-from towpath.config.store import StoreConfig
-from towpath.config.topics import (
+from towpath.settings.link import MOST_FILL, OffsetsPolicy
+from towpath.settings.naming import Expression, Renaming, fits
+from towpath.settings.problems import not_empty, placed_error
+from towpath.settings.sections.access import AccessConfig
+from towpath.settings.sections.changes import Codec
+from towpath.settings.sections.notify import NotifyConfig
+from towpath.settings.sections.region import region_name
+from towpath.settings.sections.store import StoreConfig
+from towpath.settings.sections.topics import (
     ConfigRules,
     Count,
     Replicas,
@@ -33,7 +32,8 @@ from towpath.config.topics import (
     TopicsConfig,
     template,
 )
-from towpath.config.units import Duration, Size, between
+from towpath.settings.shape import Section
+from towpath.settings.units import Duration, Size, between
 
 _MOST_LOOKS = 50
 """Upper bound on the looks for a late part, so that the first pause is not rounded to nothing."""

@@ -6,10 +6,10 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from towpath.config.naming import Expression, fits
-from towpath.config.problems import not_empty
-from towpath.config.shape import Section
-from towpath.config.units import Duration, Size, between
+from towpath.settings.naming import Expression, fits
+from towpath.settings.problems import not_empty
+from towpath.settings.shape import Section
+from towpath.settings.units import Duration, Size, between
 
 
 class RetentionConfig(Section):

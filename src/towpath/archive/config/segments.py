@@ -8,10 +8,10 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.types import Strict
 
-from towpath.config.naming import Expression, fits
-from towpath.config.shape import Section
-from towpath.config.topics import Count
-from towpath.config.units import Duration, Size, between
+from towpath.settings.naming import Expression, fits
+from towpath.settings.sections.topics import Count
+from towpath.settings.shape import Section
+from towpath.settings.units import Duration, Size, between
 
 Messages = Annotated[Count, Strict(), Field(ge=2, le=1_000_000_000)]
 Bytes = Annotated[Size, between("64KiB", "4GiB")]

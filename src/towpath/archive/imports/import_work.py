@@ -10,8 +10,8 @@ from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.imports.bucket_layout import ReplicatorPiece
 from towpath.archive.imports.replicator_rows import Doubts, EmptyRules
 from towpath.archive.model import PartitionId, Segment
-from towpath.config import StoreConfig
 from towpath.model.nouns import SourceOffset, TopicName
+from towpath.settings import StoreConfig
 
 SCHEMA = "imported string"
 """The rows that reach the driver, as DDL."""

@@ -21,9 +21,9 @@ from towpath.archive.model import PartitionId
 from towpath.archive.write.source_cluster import imported_cluster, require_cluster
 from towpath.archive.write.source_look import SourceLook, SourceLooks
 from towpath.cluster.admin import Admin
-from towpath.config import StoreConfig
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import Side, SourceOffset, TopicId, TopicName
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 _NAMED = 5

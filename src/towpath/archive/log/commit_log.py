@@ -26,9 +26,9 @@ from towpath.archive.log.rules import Judged, judge, problem_of
 from towpath.archive.log.state import ArchiveState
 from towpath.archive.log.stored import StoredEntries, StoredEntry
 from towpath.archive.model import Segment
-from towpath.config import StoreLayout
 from towpath.model.errors import ConfigError, ConfigProblem, StoreError
 from towpath.runtime.clock import now_ms
+from towpath.settings import StoreLayout
 from towpath.store import Store
 
 CHECKPOINT_EACH = 100

@@ -12,9 +12,9 @@ from towpath.archive.format.files import read_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.log import ArchiveState, CommitLog
 from towpath.archive.model import STREAMING, Segment
-from towpath.config.naming import fits
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
+from towpath.settings.naming import fits
 from towpath.store import Store
 
 

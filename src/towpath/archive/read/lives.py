@@ -12,9 +12,10 @@ from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import ArchiveState, CommitLog
 from towpath.archive.log.partition_sums import PartitionSums, sums_of
 from towpath.archive.model import PartitionId
-from towpath.config.naming import fits
 from towpath.model.amounts import counted
 from towpath.model.nouns import TopicId, TopicName
+from towpath.runtime.clock import readable
+from towpath.settings.naming import fits
 from towpath.store import Store
 
 

@@ -13,8 +13,8 @@ from towpath.access.subject import AccessClient
 from towpath.archive.config import RestoreConfig
 from towpath.archive.log import Archive
 from towpath.archive.log.captures import captured_access
-from towpath.config import AccessConfig, ClusterConfig, TopicsConfig
 from towpath.ledger.link import OpenTarget
+from towpath.settings import AccessConfig, ClusterConfig, TopicsConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from towpath.archive.config import RestoreConfig
 from towpath.archive.restore.model import RestoreScope
-from towpath.config import GroupsConfig
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
 from towpath.groups.group_snapshots import is_news, seen
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
@@ -27,6 +26,7 @@ from towpath.ledger.link import OpenTarget
 from towpath.model.errors import ConfigError
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import TopicPartition
+from towpath.settings import GroupsConfig
 
 _DECISIONS = GroupsConfig()
 

@@ -18,10 +18,10 @@ from towpath.archive.restore.log_watch import HeardState
 from towpath.archive.restore.progress import PartState, RestoreProgress, RestoreRow
 from towpath.archive.restore.task import RestoreTask
 from towpath.archive.restore.waking import Notified
-from towpath.config import StoreLayout
 from towpath.metering.serving import served
 from towpath.model.errors import TowpathError
 from towpath.runtime.clock import now_ms
+from towpath.settings import StoreLayout
 from towpath.store import Store
 
 Show = Callable[[RestoreProgress], None]

@@ -17,7 +17,6 @@ from towpath.archive.restore.model import RestoreScope, RestoreTopic
 from towpath.archive.restore.parts import expired
 from towpath.archive.restore.progress import RestoreRow
 from towpath.cluster.admin import Admin
-from towpath.config import OffsetsPolicy
 from towpath.model.amounts import count, counted, size
 from towpath.model.errors import ClusterError, ObjectMissingError
 from towpath.model.findings import Cause, Note, Problem
@@ -25,6 +24,7 @@ from towpath.model.nouns import TargetOffset, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.modes import why_mapped
 from towpath.runtime.clock import now_ms
+from towpath.settings import OffsetsPolicy
 from towpath.store.objects import StoredObject
 from towpath.topics.configs import POLICY, deletes, limit
 from towpath.topics.steps import CreateTopic, TopicStep

@@ -16,13 +16,13 @@ from towpath.archive.read.feed.restore_work import (
 from towpath.archive.restore.model import RestorePart, RestoreScope, RestoreTopic
 from towpath.archive.restore.task import RestoreTask
 from towpath.cluster.admin import Admin
-from towpath.config import OffsetsPolicy
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.producers import producer_id
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.records.work import Assignment
+from towpath.settings import OffsetsPolicy
 from towpath.topics.configs import largest_batch
 from towpath.wire.codec import NAMES
 

@@ -29,13 +29,14 @@ from towpath.archive.restore.several import ALONE, Beside
 from towpath.archive.restore.state import RestoreState, Show
 from towpath.archive.restore.task import RestoreTask
 from towpath.archive.restore.waking import Bell
-from towpath.config import StoreLayout
 from towpath.engine.starting import Starting
 from towpath.ledger.link import open_target
 from towpath.model.errors import StoreAwayError, StoreError
 from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.session import LinkSession
+from towpath.runtime.clock import readable
+from towpath.settings import StoreLayout
 from towpath.store import Store, hasty
 from towpath.store.patience import AGAIN
 from towpath.store.stopping import stoppable

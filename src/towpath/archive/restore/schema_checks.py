@@ -13,7 +13,6 @@ from towpath.archive.format.files import read_object
 from towpath.archive.log import Archive
 from towpath.archive.model import Segment
 from towpath.archive.restore.model import RestoreScope
-from towpath.config import SchemaIds
 from towpath.model.amounts import count, counted
 from towpath.model.errors import ClusterError, StoreError
 from towpath.model.findings import Cause, Note, Problem
@@ -25,6 +24,7 @@ from towpath.schemas.difference import Skip
 from towpath.schemas.observed_schemas import ObservedSchemas
 from towpath.schemas.steps import SCHEMAS, RegisterSchemas
 from towpath.schemas.subject import PlacedDifference
+from towpath.settings import SchemaIds
 
 _LOOKED_AT = 200
 """Segments that are looked at; of more, some at random."""

@@ -27,12 +27,12 @@ from towpath.archive.read.foreign.log_endings import ENDING
 from towpath.archive.restore.bounds import BoundError, Offsets, narrowed
 from towpath.archive.restore.model import RestorePart, RestoreScope, RestoreTopic
 from towpath.archive.restore.parts import filtered_of, marks_of, part_of, sums_of
-from towpath.config import OffsetsPolicy
-from towpath.config.own_topics import is_own
 from towpath.model.amounts import counted
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.runtime.clock import readable
+from towpath.settings import OffsetsPolicy
+from towpath.settings.sections.own_topics import is_own
 from towpath.topics.observed import Topic
 
 

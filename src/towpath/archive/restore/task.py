@@ -14,9 +14,9 @@ from towpath.archive.config import (
 )
 from towpath.archive.log import AsOf
 from towpath.archive.read.feed.late_parts import LatePolicy
-from towpath.config import ClusterConfig, MetricsConfig, StoreConfig
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import LinkName
+from towpath.settings import ClusterConfig, MetricsConfig, StoreConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

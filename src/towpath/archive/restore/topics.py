@@ -20,13 +20,13 @@ from towpath.archive.restore.topic_steps import (
     holding_notes,
     release_steps,
 )
-from towpath.config import ConfigRules, Replicas
 from towpath.ledger.link import OpenTarget
 from towpath.model.errors import StepOutdatedError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
 from towpath.model.outcome import Changed
 from towpath.plan.subject import CheckedSteps, Difference, SettledStep, SubjectContext
+from towpath.settings import ConfigRules, Replicas
 from towpath.topics.apply import apply_all, present, settled
 from towpath.topics.configs import (
     RETENTIONS,

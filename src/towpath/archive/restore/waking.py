@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from towpath.archive.keys import quoted
-from towpath.config import StoreConfig
-from towpath.config.notify import NotifyConfig
 from towpath.model.errors import StoreError
 from towpath.runtime.backoff import BackOff
 from towpath.runtime.clock import now_ms
+from towpath.settings import StoreConfig
+from towpath.settings.sections.notify import NotifyConfig
 from towpath.store.s3.events import CreatedObject, UnreadableEventError, created_objects
 
 if TYPE_CHECKING:

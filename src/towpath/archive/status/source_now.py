@@ -10,9 +10,9 @@ from towpath.archive.write.source_cluster import require_cluster
 from towpath.archive.write.source_look import SourceLook, SourceLooks
 from towpath.archive.write.unread_records import deleted_topics
 from towpath.cluster.admin import Admin
-from towpath.config.naming import fits
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicId
+from towpath.settings.naming import fits
 
 
 def asked(

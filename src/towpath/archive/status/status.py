@@ -21,10 +21,10 @@ from towpath.archive.status.source_now import asked
 from towpath.archive.write.progress import ArchiveRowState
 from towpath.archive.write.source_look import PartitionEnds, SourceLook, held_sentence
 from towpath.archive.write.unread_records import unread_so_far
-from towpath.config.naming import fits
 from towpath.model.errors import StoreError, StoreFullError
 from towpath.model.nouns import SourceOffset, TopicId, TopicName
 from towpath.runtime.clock import now_ms
+from towpath.settings.naming import fits
 from towpath.store import Store
 
 _SILENT = 60_000

@@ -26,13 +26,13 @@ from towpath.archive.upkeep.compaction_rounds import (
 )
 from towpath.archive.upkeep.last_compaction import last_compaction, some_of, told_compaction
 from towpath.archive.upkeep.tidying import tidy
-from towpath.config.naming import fits
-from towpath.config.topics import Count
-from towpath.config.units import Duration, Size
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
 from towpath.model.errors import SparkLostError, StoreAwayError, StoreError, TowpathError
 from towpath.runtime.clock import now_ms
+from towpath.settings.naming import fits
+from towpath.settings.sections.topics import Count
+from towpath.settings.units import Duration, Size
 from towpath.store import Store
 from towpath.store.stopping import given_up, stoppable
 

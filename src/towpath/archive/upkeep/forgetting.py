@@ -24,12 +24,12 @@ from towpath.archive.upkeep.slice.forget_slice import (
 )
 from towpath.archive.upkeep.slice.merge_plan import shared_out
 from towpath.archive.upkeep.tidying import tidy
-from towpath.config.naming import fits
 from towpath.engine.slots import following
 from towpath.engine.starting import Starting
 from towpath.model.errors import StoreAwayError, TowpathError
 from towpath.model.nouns import SourceOffset, TopicName
 from towpath.runtime.clock import now_ms
+from towpath.settings.naming import fits
 from towpath.store import Store
 from towpath.store.stopping import given_up, stoppable
 

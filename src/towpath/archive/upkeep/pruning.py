@@ -21,11 +21,11 @@ from towpath.archive.upkeep.compacting import held
 from towpath.archive.upkeep.compaction_rounds import CompactionProgress
 from towpath.archive.upkeep.slice.merge_plan import object_shares
 from towpath.archive.upkeep.tidying import tidy
-from towpath.config.naming import fits
-from towpath.config.problems import faults_of
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import SourceOffset, TopicName
 from towpath.runtime.clock import now_ms
+from towpath.settings.naming import fits
+from towpath.settings.problems import faults_of
 from towpath.store import Store
 from towpath.store.stopping import stoppable
 

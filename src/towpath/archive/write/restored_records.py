@@ -20,7 +20,6 @@ from towpath.archive.model import first_history
 from towpath.archive.read.feed.restore_work import is_archive
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
 from towpath.ledger.entries import (
     LinkIdentity,
     Opened,
@@ -35,6 +34,7 @@ from towpath.ledger.producers import generations
 from towpath.ledger.topic import TOPIC
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import LinkName, ProducerId, Side, TopicId, TopicName
+from towpath.settings import ClusterConfig
 
 _KINDS = frozenset({LinkIdentity.kind, Opened.kind, Repaired.kind, TransactionalProducer.kind})
 

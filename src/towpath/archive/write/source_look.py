@@ -11,9 +11,9 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.leaders import KnownLeaders
 from towpath.cluster.admin.offsets import EpochEnd
 from towpath.cluster.metadata import TopicInfo
-from towpath.config.topics import TopicSelection
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName, TopicPartition
+from towpath.settings.sections.topics import TopicSelection
 
 _PATIENCE = 5.0
 """Seconds for all leaders. Partitions without a leader are asked again with the next look."""

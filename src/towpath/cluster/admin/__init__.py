@@ -18,7 +18,7 @@ from towpath.cluster.admin.topics import TopicAdmin
 from towpath.cluster.admin.users import UserAdmin
 from towpath.cluster.connect.control import Control
 from towpath.cluster.connect.identity import ClusterIdentity
-from towpath.config import ClusterConfig
+from towpath.settings import ClusterConfig
 
 
 class Admin:

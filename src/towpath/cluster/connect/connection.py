@@ -30,10 +30,10 @@ from towpath.cluster.connect.login import SecurityError, log_in
 from towpath.cluster.connect.security import ssl_context
 from towpath.cluster.connect.tls_errors import explain
 from towpath.cluster.metadata import Broker
-from towpath.config import ClusterConfig, Tls
 from towpath.model.errors import UnreachableError
 from towpath.model.foreign import foreign
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig, Tls
 
 _BUFFER = 4 << 20
 _API_VERSIONS_AT_FIRST = 3

@@ -34,7 +34,6 @@ from towpath.cluster.connect.pool import ConnectionPool
 from towpath.cluster.connect.retrying import retried
 from towpath.cluster.metadata import Broker, Metadata, read_metadata
 from towpath.cluster.release import Release, release_of
-from towpath.config import ClusterConfig
 from towpath.model.errors import (
     ClusterError,
     ClusterReplacedError,
@@ -44,6 +43,7 @@ from towpath.model.errors import (
 from towpath.model.nouns import LEDGER, TopicName
 from towpath.runtime.backoff import BackOff
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 T = TypeVar("T")
 Read = Callable[[Any, bytes], Any]

@@ -17,10 +17,10 @@ from towpath.cluster.codes import (
 )
 from towpath.cluster.connect.exchange import Address, Versions, address_text, ask, pick_version
 from towpath.cluster.connect.security import sasl_mechanism
-from towpath.config import ClusterConfig
 from towpath.model.errors import ExtraMissingError, RefusedError, UnreachableError
 from towpath.model.foreign import foreign
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 _USABLE = 0.85
 """Share of a session's lifetime that is used: the rest is for in-flight requests."""

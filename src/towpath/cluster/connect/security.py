@@ -21,7 +21,10 @@ from kafka.net.sasl.abc import SaslMechanism
 from kafka.net.sasl.msk import SaslMechanismAwsMskIam
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from towpath.config import (
+from towpath.model.errors import ExtraMissingError
+from towpath.model.foreign import foreign
+from towpath.model.secret import Secret, remember
+from towpath.settings import (
     ClusterConfig,
     GssapiSasl,
     MskSasl,
@@ -32,9 +35,6 @@ from towpath.config import (
     certificates,
     note,
 )
-from towpath.model.errors import ExtraMissingError
-from towpath.model.foreign import foreign
-from towpath.model.secret import Secret, remember
 
 _COMMAND_SECONDS = 30
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ssl
 
-from towpath.config import Tls
 from towpath.model.foreign import foreign
 from towpath.model.secret import masked
+from towpath.settings import Tls
 
 _EXPIRED, _NOT_YET, _SELF_SIGNED = 10, 9, 18
 _NO_ISSUER = (2, 19, 20, 21)

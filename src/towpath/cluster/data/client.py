@@ -26,12 +26,12 @@ from towpath.cluster.data.fetch import FetchSession
 from towpath.cluster.data.fetch_bodies import Fetched, FetchFrom
 from towpath.cluster.data.frames import Part, receive, request
 from towpath.cluster.data.leaders import Leader, find_leaders
-from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import LEDGER, NO_TOPIC_ID, Side, TopicPartition
 from towpath.runtime.backoff import BackOff
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,11 +15,11 @@ from towpath.cluster.data.channel import Channel
 from towpath.cluster.data.leaders import Leader, Leaders, find_leaders
 from towpath.cluster.data.reactor import Reactor
 from towpath.cluster.metadata import Broker
-from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.runtime.backoff import BackOff
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 _AGAIN = BackOff(first=0.2, longest=5.0)
 _LOOK_AGAIN = 0.5

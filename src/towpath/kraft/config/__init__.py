@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from towpath.config.kinds import FileKind
-from towpath.config.load import load_as
 from towpath.kraft.config.drivers import LocalDriver, SshDriver
 from towpath.kraft.config.file import (
     KraftBroker,
@@ -18,6 +16,8 @@ from towpath.kraft.config.file import (
     ZooKeeperConfig,
 )
 from towpath.kraft.config.kubernetes import KubernetesDriver
+from towpath.settings.kinds import FileKind
+from towpath.settings.load import load_as
 
 __all__ = [
     "KraftBroker",

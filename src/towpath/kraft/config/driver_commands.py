@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from towpath.config.clusters import arguments
-from towpath.config.problems import not_empty
-from towpath.config.shape import Section
+from towpath.settings.problems import not_empty
+from towpath.settings.sections.clusters import arguments
+from towpath.settings.shape import Section
 
 CommandLine = Annotated[
     tuple[str, ...],

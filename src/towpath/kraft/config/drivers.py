@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictBool
 
-from towpath.config.topics import Count
 from towpath.kraft.config.driver_commands import CommandLine, DriverSection
 from towpath.kraft.config.kubernetes import KubernetesDriver
+from towpath.settings.sections.topics import Count
 
 
 class LocalDriver(DriverSection):

@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal, NewType, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from towpath.config.address import check_address, host_and_port, listen_address
-from towpath.config.clusters import ClusterConfig, Sasl, Tls
-from towpath.config.problems import Placed, not_empty, placed_error, require_none
-from towpath.config.secrets import SecretText
-from towpath.config.shape import Section
-from towpath.config.topics import Count
-from towpath.config.units import Duration, between
 from towpath.kraft.config.clashes import clashes
 from towpath.kraft.config.drivers import KraftDriver
+from towpath.settings.address import check_address, host_and_port, listen_address
+from towpath.settings.problems import Placed, not_empty, placed_error, require_none
+from towpath.settings.secrets import SecretText
+from towpath.settings.sections.clusters import ClusterConfig, Sasl, Tls
+from towpath.settings.sections.topics import Count
+from towpath.settings.shape import Section
+from towpath.settings.units import Duration, between
 
 MigrationName = NewType("MigrationName", str)
 """Name of a migration to KRaft, in its journal, report and metrics."""

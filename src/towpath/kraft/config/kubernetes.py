@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from towpath.config.shape import Section
 from towpath.kraft.config.driver_commands import CommandLine, DriverSection
+from towpath.settings.shape import Section
 
 _LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _LABELS = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from threading import Event
 
 from towpath.cluster.admin import Admin
-from towpath.config.clusters import ClusterConfig
 from towpath.kraft.do.waiting import Tell
 from towpath.kraft.errors import StepLateError, StepStoppedError
 from towpath.kraft.facts.nouns import PROBES
@@ -23,6 +22,7 @@ from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName
 from towpath.runtime.deadline import Deadline
+from towpath.settings.sections.clusters import ClusterConfig
 
 _SIDE = "cluster"
 _PAUSE = 0.1

@@ -24,7 +24,6 @@ import time
 from collections.abc import Mapping
 
 from towpath.cluster.admin import Admin
-from towpath.config.clusters import ClusterConfig
 from towpath.kraft.do.waiting import Tell, not_in_sync, unchanged
 from towpath.kraft.facts.image import PartitionImage
 from towpath.kraft.facts.nodes import serves
@@ -32,6 +31,7 @@ from towpath.kraft.facts.nouns import NodeId
 from towpath.kraft.facts.seen import Observation
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.settings.sections.clusters import ClusterConfig
 
 _SIDE = "cluster"
 _PATIENCE = 20.0

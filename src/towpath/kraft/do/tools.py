@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from towpath.config.java_properties import change_properties, read_properties
 from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.do.waiting import Missing, StepWaits
 from towpath.kraft.facts.nouns import NodeId
@@ -15,6 +14,7 @@ from towpath.kraft.journal import KraftJournal
 from towpath.kraft.reach.driver import Driver
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.runtime.deadline import Deadline
+from towpath.settings.java_properties import change_properties, read_properties
 
 StepFacts = Mapping[str, object]
 """What a step tells of itself, as JSON has it: seconds by what they were spent on, and others."""

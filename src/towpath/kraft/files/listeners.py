@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from towpath.config.address import host_and_port
+from towpath.settings.address import host_and_port
 
 INTER_LISTENER = "inter.broker.listener.name"
 INTER_PROTOCOL = "security.inter.broker.protocol"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from towpath.cluster.admin import Admin
-from towpath.config.clusters import ClusterConfig
 from towpath.kraft.facts.nouns import NodeId
 from towpath.kraft.facts.seen import ClusterSeen, NodeSeen
 from towpath.kraft.look.cached import Remembered
 from towpath.kraft.metadata.controllers import SIDE
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.runtime.deadline import Deadline
+from towpath.settings.sections.clusters import ClusterConfig
 
 _AGAIN = 30.0
 """Seconds for which what brokers told is taken as true."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from towpath.config.address import host_and_port
 from towpath.kraft.config import KraftConfig
 from towpath.kraft.errors import DriverError, StepByHandError
 from towpath.kraft.facts.nouns import NodeId
@@ -18,6 +17,7 @@ from towpath.kraft.files.listeners import inter_broker_address
 from towpath.kraft.reach.driver import Driver
 from towpath.kraft.reach.scripts import REACH
 from towpath.runtime.deadline import Deadline
+from towpath.settings.address import host_and_port
 
 _AT_ONCE = 16
 _SECONDS = 30.0

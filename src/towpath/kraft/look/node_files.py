@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from towpath.config.java_properties import PropertiesFormError, read_properties
 from towpath.kraft.errors import DriverError, KraftFileError
 from towpath.kraft.facts.nouns import NodeId
 from towpath.kraft.facts.seen import MetaProperties
 from towpath.kraft.files.stored import LEADER_EPOCHS, META, log_dirs, metadata_dir
 from towpath.kraft.reach.driver import Driver
+from towpath.settings.java_properties import PropertiesFormError, read_properties
 
 _CLIENT_PORTS = "/proc/sys/net/ipv4/ip_local_port_range"
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from towpath.cluster.connect.connection import DESCRIBE_QUORUM, Greeting, greet
 from towpath.cluster.release import METADATA_VERSION, release_of_level
-from towpath.config.address import host_and_port
-from towpath.config.clusters import ClusterConfig
 from towpath.kraft.facts.nouns import BrokerMode
 from towpath.kraft.metadata.controllers import SIDE
 from towpath.runtime.deadline import Deadline
+from towpath.settings.address import host_and_port
+from towpath.settings.sections.clusters import ClusterConfig
 
 _LEADER_AND_ISR, _VOTE = 4, 52
 """Api keys: what only a broker in ZooKeeper mode takes, and what only a controller takes."""

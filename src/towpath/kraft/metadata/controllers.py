@@ -8,12 +8,12 @@ from typing import Any, Self
 
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Broker
-from towpath.config.address import host_and_port
-from towpath.config.clusters import ClusterConfig
 from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.facts.nouns import NodeId
 from towpath.model.errors import UnreachableError
 from towpath.runtime.deadline import Deadline
+from towpath.settings.address import host_and_port
+from towpath.settings.sections.clusters import ClusterConfig
 
 SIDE = "controllers"
 """How errors name them."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from towpath.config.address import host_and_port
 from towpath.kraft.config.drivers import LocalDriver, SshDriver
 from towpath.kraft.config.file import KraftConfig, KraftNode
 from towpath.kraft.config.kubernetes import KubernetesDriver
@@ -17,6 +16,7 @@ from towpath.kraft.reach.kubernetes.kubectl_node import KubectlNode
 from towpath.kraft.reach.kubernetes.node_place import hold_name, place_of
 from towpath.kraft.reach.local import LocalNode
 from towpath.kraft.reach.ssh import SshNode
+from towpath.settings.address import host_and_port
 
 Notice = Callable[[NodeId, str], None]
 """Is told what a driver did to a node that nobody would see otherwise."""

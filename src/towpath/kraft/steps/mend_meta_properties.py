@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import ClassVar
 
-from towpath.config.java_properties import change_properties, read_properties
 from towpath.kraft.config import KraftConfig
 from towpath.kraft.do.tools import StepFacts, Tools
 from towpath.kraft.errors import StepRefusedError
@@ -19,6 +18,7 @@ from towpath.kraft.reach.kubernetes.hand_book import HandBook, Held
 from towpath.kraft.steps.elections import with_node
 from towpath.kraft.steps.foretell import stopped
 from towpath.kraft.steps.step import KraftStep
+from towpath.settings.java_properties import change_properties, read_properties
 
 _MEND = "sed -i -e 's/^version=.*/version=0/' -e 's/^node\\.id=/broker.id=/'"
 

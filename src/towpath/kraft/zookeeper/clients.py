@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from towpath.config.address import host_and_port
 from towpath.kraft.config.file import ZooKeeperConfig
 from towpath.kraft.facts.surroundings import ClientsSeen
 from towpath.kraft.zookeeper.admin_server import connected
@@ -20,6 +19,7 @@ from towpath.kraft.zookeeper.session import Znode, ZooKeeperSession
 from towpath.kraft.zookeeper.sockets import reason
 from towpath.model.foreign import foreign
 from towpath.runtime.deadline import Deadline
+from towpath.settings.address import host_and_port
 
 _LINE = re.compile(r"^ */(?P<host>.+):\d+\[\d+\]\((?P<facts>.*)\)$", re.MULTILINE)
 _SESSION = re.compile(r"\bsid=0x([0-9a-f]+)\b")

@@ -10,13 +10,13 @@ from typing import TypeVar
 
 from kazoo.exceptions import KazooException
 
-from towpath.config import Tls
-from towpath.config.address import host_and_port
 from towpath.kraft.facts.servers import EnsembleSeen, ServerMode, ServerSeen
 from towpath.kraft.zookeeper.session import ZooKeeperSession
 from towpath.kraft.zookeeper.sockets import connect, reason
 from towpath.model.foreign import foreign
 from towpath.runtime.deadline import Deadline
+from towpath.settings import Tls
+from towpath.settings.address import host_and_port
 
 T = TypeVar("T")
 _SECONDS = 3.0

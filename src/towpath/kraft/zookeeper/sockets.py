@@ -16,10 +16,10 @@ from kazoo.protocol.serialization import SASL
 from kazoo.retry import KazooRetry
 
 from towpath.cluster.connect.security import ssl_context
-from towpath.config import Tls
 from towpath.kraft.config.file import ZooKeeperConfig
 from towpath.kraft.zookeeper.digest_md5 import Exchange
 from towpath.model.foreign import foreign
+from towpath.settings import Tls
 
 _CONNECT_SECONDS = 3.0
 """Longest wait for one server; another one may answer at once."""

@@ -13,7 +13,6 @@ from rich.console import Group
 from towpath.cli.options import ReportOption, require_writable, write_report
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
-from towpath.config import load
 from towpath.mirror.plan.link_plan import build
 from towpath.mirror.show.plan_picture import picture
 from towpath.mirror.subjects import SUBJECTS
@@ -26,6 +25,7 @@ from towpath.plan.finished import AlreadyDone, already_done
 from towpath.plan.kinds import Step, as_data
 from towpath.plan.model import refuse
 from towpath.plan.saved import is_saved, load_plan
+from towpath.settings import load
 
 NOT_ALL = 3
 

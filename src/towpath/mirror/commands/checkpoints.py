@@ -12,7 +12,6 @@ from rich.console import Group, RenderableType
 
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, line, show
-from towpath.config import Size, load_target
 from towpath.groups.model import GroupPosition
 from towpath.mirror.mm2.apply import CheckpointsReport, CheckpointsRequest
 from towpath.mirror.mm2.apply import apply as apply_checkpoints
@@ -21,6 +20,7 @@ from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.model.reasons import as_data
 from towpath.runtime.clock import readable
+from towpath.settings import Size, load_target
 
 NOT_ALL = 3
 _NOTHING = "none"

@@ -14,7 +14,6 @@ from towpath.cli.options import LinkFile, MayDeleteOption
 from towpath.cli.show.fold import folded, folded_sentences
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.cli.signals import stopping
-from towpath.config import LinkConfig, load
 from towpath.groups.group_standings import GroupsLook
 from towpath.mirror import COPYING
 from towpath.mirror.show.display import Display
@@ -22,6 +21,7 @@ from towpath.mirror.show.groups_picture import as_json, held_lines, summary_pict
 from towpath.mirror.show.groups_shapes import ConsumerGroupJson
 from towpath.model.amounts import count, counted, size, span
 from towpath.runbook import pointers
+from towpath.settings import LinkConfig, load
 
 if TYPE_CHECKING:
     from towpath.mirror.cutover.report import CutoverReport

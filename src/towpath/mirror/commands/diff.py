@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Form, FormOption
-from towpath.config import load
 from towpath.mirror.plan.link_plan import build
 from towpath.mirror.show.plan_picture import show_plan
+from towpath.settings import load
 
 DIFFERENT = 3
 

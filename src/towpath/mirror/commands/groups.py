@@ -11,7 +11,6 @@ from rich.console import Group
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, line, show
-from towpath.config import LinkConfig, load
 from towpath.groups.group_standings import GroupsLook, differs, look, translated
 from towpath.groups.settle import settle
 from towpath.groups.sync import GroupSync
@@ -30,6 +29,7 @@ from towpath.mirror.show.groups_picture import (
 )
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
+from towpath.settings import LinkConfig, load
 
 groups = typer.Typer(
     help="Show where groups of consumers stand on both sides, and bring them over.",

@@ -8,13 +8,13 @@ from towpath.cli.options import MOST_EVENTS, EventsOption, LinkFile, SinceOption
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig, load
 from towpath.ledger.events import Event, EventReader
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.show.history_picture import History, as_json, picture
 from towpath.model.nouns import Side
 from towpath.plan.lease import last_lease
 from towpath.runtime.clock import now_ms
+from towpath.settings import LinkConfig, load
 
 
 def history(

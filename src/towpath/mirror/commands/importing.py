@@ -14,13 +14,13 @@ from rich.console import Group, RenderableType
 from towpath.cli.options import LinkFile
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, console, line, show
-from towpath.config import check, load
 from towpath.mirror.mm2.beginnings import SuccessionReport, SuccessionRequest, succeed
 from towpath.mirror.mm2.convert import Conversion, Converted, convert
 from towpath.mirror.mm2.ends import SucceededPartition
 from towpath.mirror.mm2.flows import Fate
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
+from towpath.settings import check, load
 
 _REPLICATOR = "towpath.archive.commands.import_replicator"
 """The command of another product, which keeps it for itself."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption
-from towpath.config import load
 from towpath.ledger import pauses
 from towpath.mirror.commands.pausing import TopicsOption, names, show_pauses
+from towpath.settings import load
 
 
 def pause(

@@ -9,11 +9,11 @@ import typer
 
 from towpath.cli.options import LinkFile, rate_of, require_writable
 from towpath.cli.show.output import Form, FormOption
-from towpath.config import load
 from towpath.mirror.plan.link_plan import detailed
 from towpath.mirror.show.plan_picture import show_plan
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.plan.saved import save as save_plan
+from towpath.settings import load
 
 
 def plan(

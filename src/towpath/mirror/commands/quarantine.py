@@ -10,7 +10,6 @@ import typer
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, console, show
-from towpath.config import load
 from towpath.mirror.commands.pausing import names
 from towpath.mirror.quarantine import quarantined as look
 from towpath.mirror.quarantine import replay as replaying
@@ -25,6 +24,7 @@ from towpath.mirror.show.quarantine_picture import (
     replay_picture,
 )
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.settings import load
 
 quarantine = typer.Typer(
     help="Show and replay records that could not be changed or delivered.",

@@ -9,11 +9,11 @@ from rich.console import Group
 
 from towpath.cli.options import LinkFile, rate_of
 from towpath.cli.show.output import Output, OutputOption, line, show
-from towpath.config import ByteRate, load
 from towpath.ledger import rates
 from towpath.mirror.commands.pausing import TopicsOption, names
 from towpath.mirror.show.limits import as_data
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.settings import ByteRate, load
 
 _NO_LIMIT = "none"
 

@@ -11,13 +11,13 @@ import typer
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import console, line
 from towpath.cli.signals import stopping
-from towpath.config import LinkConfig
 from towpath.mirror.repair.found import Outcome
 from towpath.mirror.repair.rebuild import RebuildReport, RebuildRequest
 from towpath.mirror.repair.rebuild import rebuild as rebuild_ledger
 from towpath.mirror.verify.verify import Scope
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
+from towpath.settings import LinkConfig
 
 NOT_KNOWN = (
     "what only the ledger knew does not come back: pauses, limits and restarts, gaps and earlier"

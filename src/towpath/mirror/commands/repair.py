@@ -14,7 +14,6 @@ from towpath.cli.options import LinkFile
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
-from towpath.config import load
 from towpath.mirror.commands.pausing import names
 from towpath.mirror.commands.rebuilding import lines, rebuild, report
 from towpath.mirror.repair.repair import RepairReport, RepairRequest
@@ -23,6 +22,7 @@ from towpath.mirror.repair.repair_plan import RepairPlan
 from towpath.mirror.verify.verify import Scope
 from towpath.model.amounts import count
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.settings import load
 
 NOT_ALL = 3
 

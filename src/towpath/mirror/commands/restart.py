@@ -11,12 +11,12 @@ from rich.console import Group
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, console, line, show
-from towpath.config import load
 from towpath.mirror.commands.pausing import names
 from towpath.mirror.restart.restart import RestartReport, RestartRequest
 from towpath.mirror.restart.restart import restart as restart_topics
 from towpath.mirror.restart.restart_plan import NotRestarted, Outcome
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.settings import load
 
 NOT_ALL = 3
 _CHOICE = (

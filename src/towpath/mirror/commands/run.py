@@ -10,9 +10,9 @@ from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption
 from towpath.cli.signals import stopping
-from towpath.config import load
 from towpath.mirror import COPYING
 from towpath.mirror.show.display import Display
+from towpath.settings import load
 
 
 @with_options

@@ -14,7 +14,6 @@ from towpath.cli.options import LinkFile
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Form, FormOption, Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
-from towpath.config import load
 from towpath.mirror.plan import schemas_alone
 from towpath.mirror.show.plan_picture import show_plan
 from towpath.mirror.subjects import SUBJECTS
@@ -25,6 +24,7 @@ from towpath.plan.explain import sentence
 from towpath.plan.kinds import Step, as_data
 from towpath.plan.model import refuse
 from towpath.schemas.verify import EQUAL, ComparedVersion
+from towpath.settings import load
 
 NOT_ALL = 3
 

@@ -14,13 +14,13 @@ from rich.console import Group, RenderableType
 from towpath.cli.options import LinkFile, pattern_of
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
-from towpath.config import load
 from towpath.mirror.show.status_json import link_as_json
 from towpath.mirror.show.status_picture import link_picture
 from towpath.mirror.status.link_look import LinkLook, LinkStatus, looking
 from towpath.mirror.status.totals import SortOrder
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem, UnreachableError
 from towpath.runtime.clock import now_ms, readable
+from towpath.settings import load
 from towpath.topics.at_risk import at_risk
 
 _PAUSE = 2.0

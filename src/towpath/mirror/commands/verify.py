@@ -22,7 +22,6 @@ from towpath.cli.show.fold import folded, set_apart
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
-from towpath.config import LinkConfig, load
 from towpath.mirror.show.proof_of_schemas import picture
 from towpath.mirror.show.verify_json import hexadecimal, report, schemas_as_json
 from towpath.mirror.show.verify_shapes import VerifyJson
@@ -36,6 +35,7 @@ from towpath.model.amounts import count, size, span
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.runbook import pointers
 from towpath.runtime.clock import is_ms
+from towpath.settings import LinkConfig, load
 from towpath.wire.naming import IdSample
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from towpath.access.subject import ACCESS, WITHHELD
-from towpath.config import LinkConfig
 from towpath.mirror.cutover.writers import Writing
 from towpath.mirror.status.link_status import PartitionStatus, State
 from towpath.model.amounts import counted
 from towpath.model.findings import Note
 from towpath.model.nouns import Mode
 from towpath.plan.differences import Differences
+from towpath.settings import LinkConfig
 from towpath.topics.configs import held_out
 from towpath.topics.subject import TOPICS
 

@@ -9,7 +9,6 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
-from towpath.config import LinkConfig
 from towpath.engine.starting import Starting
 from towpath.groups.settle import settle
 from towpath.groups.sync import GroupSync
@@ -47,6 +46,7 @@ from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.session import LinkSession
 from towpath.schemas.steps import SCHEMAS
+from towpath.settings import LinkConfig
 
 _ACKNOWLEDGE = "to cut over all the same, add --without-groups"
 

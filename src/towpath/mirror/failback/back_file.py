@@ -17,10 +17,10 @@ from ruamel.yaml import YAML
 from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
-from towpath.config.document import Tree, parse
 from towpath.mirror.failback.inverse import inverse, literal
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import LinkName
+from towpath.settings.document import Tree, parse
 
 _BACK = "-back"
 _NUMBERED = re.compile(r"(.+)-([1-9]\d{0,5})")

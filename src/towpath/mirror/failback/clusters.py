@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.cluster.data.committed import CommittedReader
-from towpath.config import ClusterConfig
 from towpath.ledger.link import OpenLink
 from towpath.model.nouns import ClusterId, Side, TopicPartition
+from towpath.settings import ClusterConfig
 from towpath.wire import plain
 from towpath.wire.header import BatchHeader
 

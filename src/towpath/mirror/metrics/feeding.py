@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from towpath import __version__
-from towpath.config import LinkConfig
 from towpath.groups.model import SyncReport
 from towpath.groups.sync_summaries import counts_of
 from towpath.metering.serving import served
@@ -24,6 +23,7 @@ from towpath.plan.differences import Differences
 from towpath.plan.kinds import Step
 from towpath.schemas.steps import RegisterSchemas, SetSubjectConfig
 from towpath.schemas.subject import SUBJECT as SCHEMAS
+from towpath.settings import LinkConfig
 from towpath.topics.steps import CreateTopic
 
 _FAILED_STEP = "step"

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.groups import ClientGroup
 from towpath.cluster.data.client import Client
-from towpath.config import ClusterConfig
 from towpath.groups.model import GroupPosition
 from towpath.groups.observe_groups import known_coordinators
 from towpath.groups.write import write
@@ -19,6 +18,7 @@ from towpath.mirror.mm2.other_writers import SkippedSpan, WriterLook
 from towpath.mirror.mm2.policy import Policy
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.settings import ClusterConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

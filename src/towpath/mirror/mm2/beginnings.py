@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig, OffsetsPolicy
 from towpath.ledger.entries import Opened
 from towpath.ledger.keys import new_name
 from towpath.ledger.link import OpenLink, open_link
@@ -33,6 +32,7 @@ from towpath.model.nouns import (
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.plan.lease import Lease, require_free
 from towpath.runtime.clock import now_ms
+from towpath.settings import LinkConfig, OffsetsPolicy
 from towpath.topics.circles import origins, without_circles
 from towpath.topics.diff import diff
 from towpath.topics.observe import observe

@@ -9,12 +9,12 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from towpath.config.java_properties import Property, parse
 from towpath.mirror.mm2.flows import Fact, Fate, Flow, Mm2File, words
 from towpath.mirror.mm2.leftovers import leftover
 from towpath.mirror.mm2.logins import WantedSecret, login
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
+from towpath.settings.java_properties import Property, parse
 
 _INTERNAL = (r"mm2.*\.internal", r".*\.checkpoints\.internal", r"__.*", r"\..*")
 """MirrorMaker 2 never mirrors these, whatever `topics` says."""

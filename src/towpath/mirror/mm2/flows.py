@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from towpath.config.java_properties import Property
+from towpath.settings.java_properties import Property
 
 _LOGIN = re.compile(r"(sasl|ssl)\..*|security\.(protocol|providers)|bootstrap\.servers")
 _ARROW = "->"

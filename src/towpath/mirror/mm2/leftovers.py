@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from towpath.config.java_properties import Property
 from towpath.mirror.mm2.flows import Fact, Fate, Mm2File
+from towpath.settings.java_properties import Property
 
 _CONNECT = "Kafka Connect is not used"
 _CLIENTS = "Towpath sizes its requests itself (docs/howto/tune.md)"

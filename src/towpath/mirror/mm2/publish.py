@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.cluster.data.committed import CommittedReader
-from towpath.config import Mm2Config, Mm2Topic
 from towpath.groups.model import GroupPosition, SyncReport
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.link import OpenLink
@@ -27,6 +26,7 @@ from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.groups import GroupKind
 from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicName, TopicPartition
 from towpath.runtime.clock import now_ms
+from towpath.settings import Mm2Config, Mm2Topic
 from towpath.wire import plain
 
 EXACTNESS = b"towpath-exactness"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from towpath.config import GapArchive, LinkConfig
 from towpath.model.errors import TowpathError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, TopicId, TopicName
+from towpath.settings import GapArchive, LinkConfig
 
 _ABOUT = "records.archive"
 _NAMED = 5

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers
-from towpath.config import ConfigRules, LinkConfig, OffsetsPolicy, StartAt
 from towpath.ledger.books import LinkBooks
 from towpath.mirror.plan.gaps import to_fill
 from towpath.mirror.plan.record_age import history
@@ -19,6 +18,7 @@ from towpath.plan.subject import Difference
 from towpath.records.modes import why_mapped
 from towpath.records.source.beginnings import PATIENCE, find_starts
 from towpath.records.trouble import told_again
+from towpath.settings import ConfigRules, LinkConfig, OffsetsPolicy, StartAt
 from towpath.topics.configs import final_policy
 from towpath.topics.observed import ObservedTopics
 from towpath.topics.steps import CreateTopic, TopicStep

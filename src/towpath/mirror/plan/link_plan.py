@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from towpath.config import LinkConfig
 from towpath.groups.sync import GroupSync
 from towpath.groups.sync_summaries import preview_of
 from towpath.ledger.entries import WHOLE_LINK
@@ -37,6 +36,7 @@ from towpath.plan.old_target import old_target
 from towpath.plan.subjects import SubjectClients
 from towpath.records.source.beginnings import PATIENCE
 from towpath.schemas.subject import SUBJECT as SCHEMAS
+from towpath.settings import LinkConfig
 from towpath.topics.disk_space import DiskLook, look_at_disks, room
 from towpath.topics.markers import markers
 from towpath.topics.observed import ObservedTopics

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.model.amounts import counted
 from towpath.model.findings import Note
 from towpath.model.nouns import Mode, TopicName
 from towpath.model.reasons import Reason
 from towpath.records.modes import dropped
+from towpath.settings import LinkConfig
 
 
 def reopenings(

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from towpath.config import LinkConfig
 from towpath.ledger.link import open_link
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.plan.applier import Applied, Told
@@ -15,6 +14,7 @@ from towpath.plan.build import LinkContext, build
 from towpath.plan.model import Plan
 from towpath.plan.subjects import Subjects
 from towpath.schemas.subject import SUBJECT, CompareReport, SchemasClient
+from towpath.settings import LinkConfig
 
 ALONE = Subjects((SUBJECT,))
 """Nothing but schemas."""

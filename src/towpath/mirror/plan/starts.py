@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from towpath.cluster.admin import Admin
-from towpath.config import RecordsConfig, StartAt
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import EndOffsets, Entry, FirstLook
 from towpath.model.nouns import SourceOffset, TopicId, TopicPartition
 from towpath.records.source.beginnings import PATIENCE
 from towpath.records.work import EARLIEST, UNKNOWN, Beginning
 from towpath.runtime.clock import now_ms
+from towpath.settings import RecordsConfig, StartAt
 from towpath.topics.observed import Topic
 
 Offsets = Mapping[TopicPartition, int]

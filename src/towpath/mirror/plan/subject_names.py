@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from towpath.config import LinkConfig, SchemaIds
-from towpath.config.changes import section_of
 from towpath.model.amounts import shortened
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 from towpath.model.schemas import qualified
 from towpath.model.subjects import KEY, VALUE
 from towpath.schemas.observed_schemas import ObservedSchemas
+from towpath.settings import LinkConfig, SchemaIds
+from towpath.settings.sections.changes import section_of
 
 _NAMED = 3
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.quarantine.format import QuarantinedRecord
 from towpath.model.changes import IdChange, RecordOrigin
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.settings import LinkConfig
 from towpath.wire import plain
 from towpath.wire.change import ChangedRecords, Changer
 from towpath.wire.ids import IdTable

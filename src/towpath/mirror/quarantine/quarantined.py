@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.quarantine.format import QuarantinedRecord
@@ -20,6 +19,7 @@ from towpath.model.changes import Undeliverable
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import QUARANTINE, Side, SourceOffset, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
+from towpath.settings import LinkConfig
 
 _REFUSED = frozenset({ReasonCode.RECORD_TOO_LARGE, ReasonCode.RECORD_REFUSED})
 """Reasons that a decision in the ledger follows."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from towpath.config import LinkConfig, OffsetsPolicy
 from towpath.ledger.books.id_table import IdTables
 from towpath.ledger.books.ids import IdBooks
 from towpath.ledger.entries import DecidedIds, Replayer, Unreadable
@@ -26,6 +25,7 @@ from towpath.mirror.quarantine.writing import ReplayWriter, Written
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import Mode, ProducerId, TopicPartition
 from towpath.runtime.clock import now_ms
+from towpath.settings import LinkConfig, OffsetsPolicy
 from towpath.wire import plain
 
 REPLAYED = b"towpath-replayed"

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.rights import Right, lacks
-from towpath.config import LinkConfig
 from towpath.model.changes import Malformed, Undeliverable
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Note
 from towpath.model.nouns import QUARANTINE, Side
+from towpath.settings import LinkConfig
 
 
 def may_set_aside(config: LinkConfig) -> bool:

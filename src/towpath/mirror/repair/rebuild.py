@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import TopicInfo
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Entry
 from towpath.ledger.link import OpenLink, open_link
@@ -36,6 +35,7 @@ from towpath.model.errors import RefusedError, StepOutdatedError, StoppedError
 from towpath.model.nouns import ClusterId, ProducerId, Side, TopicName, TopicPartition
 from towpath.plan.lease import Lease
 from towpath.records.session import LinkSession
+from towpath.settings import LinkConfig
 from towpath.wire.header import BatchHeader, split
 
 _FETCH = 4 << 20

@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from towpath.compare.work import Comparison
-from towpath.config import LinkConfig
 from towpath.engine.batch import run as run_slices
 from towpath.engine.failure import of_spark
 from towpath.engine.session import session
@@ -35,6 +34,7 @@ from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.plan.lease import Lease
 from towpath.records.session import LinkSession
 from towpath.records.work import TOLD, CopySlice
+from towpath.settings import LinkConfig
 
 
 @dataclass(frozen=True, slots=True)

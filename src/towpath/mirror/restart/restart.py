@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from towpath.config import LinkConfig
 from towpath.ledger.entries import Restarted
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
@@ -22,6 +21,7 @@ from towpath.model.nouns import TopicName, TopicPartition
 from towpath.plan.applier import Applier
 from towpath.plan.journal import JournalWriter
 from towpath.plan.lease import Lease, require_free
+from towpath.settings import LinkConfig
 from towpath.topics.other_writers import writes_of_others
 from towpath.topics.owned import ours_of
 from towpath.topics.steps import DeleteTopic

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from uuid import UUID
 
-from towpath.config import SchemaIds, given_ids
 from towpath.ledger.books.ids import IdBooks, SchemaName
 from towpath.ledger.entries import DecidedIds, RefusedIds
 from towpath.ledger.link import OpenLink
@@ -24,6 +23,7 @@ from towpath.schemas.ids import Pairs, pairs, registered, undecided, why_unknown
 from towpath.schemas.observed_schemas import ObservedSchemas
 from towpath.schemas.steps import SchemaStep
 from towpath.schemas.subject import SUBJECT, PlacedDifference, SchemasClient
+from towpath.settings import SchemaIds, given_ids
 
 _SHOWN = 20
 _NOT_LOOKED = Reason.of(ReasonCode.SCHEMAS_UNSEEN, why="they were not looked at yet")

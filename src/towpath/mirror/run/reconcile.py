@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import TopicInfo
-from towpath.config import LinkConfig
 from towpath.ledger.link import OpenLink
 from towpath.mirror.metrics.feeding import (
     tell_left_out,
@@ -31,6 +30,7 @@ from towpath.plan.journal import JournalWriter
 from towpath.plan.kinds import Step
 from towpath.plan.subject import CheckedSteps
 from towpath.plan.subjects import AnySubject, SubjectClients
+from towpath.settings import LinkConfig
 from towpath.topics.foretelling import foretell
 from towpath.topics.steps import SetConfigs
 from towpath.topics.subject import TOPICS

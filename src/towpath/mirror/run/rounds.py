@@ -10,7 +10,6 @@ from types import MappingProxyType
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.leaders import KnownLeaders
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig, OffsetsPolicy
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import SESSIONS, Ledger
 from towpath.ledger.link import Known, OpenLink
@@ -22,6 +21,7 @@ from towpath.model.errors import ClusterError
 from towpath.model.nouns import ClusterId, Side, SourceOffset, TopicName, TopicPartition
 from towpath.records.source.beginnings import PATIENCE, find_starts
 from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, CopySlice
+from towpath.settings import LinkConfig, OffsetsPolicy
 from towpath.topics.circles import origins, without_circles
 from towpath.topics.configs import final_policy, largest_batch, stamps_itself
 from towpath.topics.diff import diff

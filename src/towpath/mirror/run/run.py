@@ -8,7 +8,6 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
-from towpath.config import LinkConfig, stamps, troubles
 from towpath.engine.failure import of_spark
 from towpath.engine.rounds import Rounds
 from towpath.engine.slots import Slots, following
@@ -43,6 +42,7 @@ from towpath.records.permit import TAKEOVER
 from towpath.records.session import LinkSession
 from towpath.runtime.backoff import BackOff
 from towpath.runtime.deadline import Deadline
+from towpath.settings import LinkConfig, stamps, troubles
 
 _LOOK = 1.0
 _DRAIN = 30.0

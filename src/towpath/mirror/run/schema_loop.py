@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from towpath.config import LinkConfig, given_ids
 from towpath.ledger.link import open_schemas
 from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.run.id_desk import IdDesk
@@ -23,6 +22,7 @@ from towpath.plan.build import Planned
 from towpath.plan.subjects import SubjectClients
 from towpath.runtime import log
 from towpath.schemas.subject import SUBJECT, SchemasClient
+from towpath.settings import LinkConfig, given_ids
 
 _TURN = 1.0
 """Seconds between two looks at what slices wait for."""

@@ -7,10 +7,10 @@ from contextlib import suppress
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig
 from towpath.ledger.tidy import Tidy
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side
+from towpath.settings import LinkConfig
 
 _EVERY = 3600.0
 """Seconds between two passes. A chunk of runs is old enough to be merged after about an hour."""

@@ -11,7 +11,7 @@ from rich.text import Text
 from towpath.cli.show.events import Facts, Sentences, event_line, sentence_of
 from towpath.cli.show.output import line
 from towpath.cli.show.shapes import event_as_json
-from towpath.config import ByteRate
+from towpath.settings import ByteRate
 from towpath.ledger.entries import MissingEvents
 from towpath.ledger.events import STOPPED, Event, What
 from towpath.mirror.show.history_shapes import HistoryJson
@@ -21,6 +21,7 @@ from towpath.model.amounts import count, counted
 from towpath.model.nouns import EVENTS
 from towpath.model.reasons import from_data
 from towpath.runtime.clock import readable
+from towpath.settings import ByteRate
 
 _ABSENT = (
     f"topic {EVENTS} does not exist on the target, so what happened before now is not known; the"

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.mirror.status.link_status import PartitionStatus, State, row_of, with_state
 from towpath.mirror.status.losses import Losses
+from towpath.settings import LinkConfig
 
 
 def without_source(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.mirror.status.deleted import (
     DeletionLook,
@@ -23,6 +22,7 @@ from towpath.model.deleted import DeletedRecords, Deleter
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Mode, SourceOffset, TopicPartition
 from towpath.model.reasons import ReasonCode
+from towpath.settings import LinkConfig
 
 _UNKNOWN = WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))
 

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Foretold
 from towpath.ledger.entries.foretold import kept_back
@@ -16,6 +15,7 @@ from towpath.model.deleted import DeletedRecords
 from towpath.model.nouns import TopicPartition
 from towpath.model.reasons import sentence
 from towpath.runbook import pointers
+from towpath.settings import LinkConfig
 
 _SOME = 3
 

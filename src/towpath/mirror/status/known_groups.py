@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.model.amounts import count, counted
 from towpath.runtime.clock import readable
+from towpath.settings import LinkConfig
 
 _THERE = "CONFIRMED"
 """The outcome of a position that the target has, as `groups/model.py` names it."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.producers import GENERATIONS, producer_id
 from towpath.model.errors import ClusterError, CorruptBatchError
 from towpath.model.nouns import LEDGER, ProducerId, Side, TopicPartition
 from towpath.model.reason_texts import LEDGER_BACK
+from towpath.settings import LinkConfig
 from towpath.wire.header import BatchHeader
 
 _SAMPLE = 20

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig
 from towpath.ledger.alive import RunLife
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Foretold, Journal, LinkLease, LinkState, Pause, Session
@@ -31,6 +30,7 @@ from towpath.plan.journal import failures
 from towpath.plan.lease import last_signs
 from towpath.records.source.beginnings import PATIENCE
 from towpath.schemas.ids_standing import IdsStanding
+from towpath.settings import LinkConfig
 
 _ELECTION = 1.0
 """Seconds to wait for the election of a leader; most elections take less."""

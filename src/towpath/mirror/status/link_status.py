@@ -9,7 +9,6 @@ from enum import StrEnum
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.leaders import leader_is_away
 from towpath.cluster.metadata import TopicInfo
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Cut, Gap, Pause, Receipt, Restarted, Tally
 from towpath.mirror.status.losses import Losses, LostRecords
@@ -20,6 +19,7 @@ from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.trouble import DELETED, RECREATED, told_again
 from towpath.runtime.clock import now_ms
+from towpath.settings import LinkConfig
 
 _MOMENTS = 60.0
 """Upper bound on the lag of a mirror topic that counts as filled, in seconds."""

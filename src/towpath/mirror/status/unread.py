@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
-from towpath.config import LinkConfig
 from towpath.mirror.status.link_status import PartitionStatus, State
 from towpath.model.amounts import counted
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Mode, TopicName
 from towpath.model.reasons import ReasonCode
+from towpath.settings import LinkConfig
 
 PURGED = "-repartition"
 """How the names of topics end from which Kafka Streams deletes what it has read."""

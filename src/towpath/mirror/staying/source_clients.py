@@ -11,14 +11,14 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.groups import ClientGroup, GroupKind
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import TopicInfo
-from towpath.config import LinkConfig
-from towpath.config.own_topics import is_own
 from towpath.mirror.staying.schema_ids import schema_id
 from towpath.mirror.staying.staying import Staying
 from towpath.model.acl import Operation
 from towpath.model.errors import ClusterError, CorruptBatchError
 from towpath.model.nouns import ProducerId, Side, TopicName, TopicPartition
 from towpath.runtime.deadline import Deadline
+from towpath.settings import LinkConfig
+from towpath.settings.sections.own_topics import is_own
 from towpath.wire.header import CONTROL, BatchHeader
 from towpath.wire.plain import decode
 

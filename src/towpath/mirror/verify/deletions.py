@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.compare.work import Comparison
-from towpath.config import LinkConfig
 from towpath.ledger.books import LinkBooks
 from towpath.mirror.status.deleted import DeletionLook, Stretch, WhyDeleted, stretch_deleted
 from towpath.mirror.status.foretold import with_foretold
@@ -15,6 +14,7 @@ from towpath.mirror.verify.gone import bounded, counted
 from towpath.mirror.verify.ranges import Bounds, Sized, deleted_range
 from towpath.model.deleted import DeletedRecords
 from towpath.model.nouns import TopicPartition
+from towpath.settings import LinkConfig
 
 Compared = Mapping[TopicPartition, Comparison]
 

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.compare.decided import decided_ids
-from towpath.config import LinkConfig, SchemasConfig
-from towpath.config.changes import section_of
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.verify.origins import IdOrigin, IdOrigins
 from towpath.mirror.verify.schema_proof import PROVEN, WORST_FIRST, IdAnswer, IdVerdict, SchemaProof
@@ -22,6 +20,8 @@ from towpath.model.schemas import DEFAULT_CONTEXT, Schema, SubjectName, qualifie
 from towpath.registry.pool import AskingPool
 from towpath.registry.registry import Registry
 from towpath.schemas.answers import RecordId, SchemaAnswers
+from towpath.settings import LinkConfig, SchemasConfig
+from towpath.settings.sections.changes import section_of
 from towpath.wire.naming import MOST, NamedId, Part
 
 

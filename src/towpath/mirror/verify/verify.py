@@ -13,7 +13,6 @@ from towpath.cluster.metadata import Answers, ConfigEntry
 from towpath.compare import COMPARING
 from towpath.compare.slice import SCHEMA, compare_rows
 from towpath.compare.work import CompareSlice, Comparison
-from towpath.config import LinkConfig
 from towpath.engine.batch import run as run_slices
 from towpath.engine.failure import of_spark
 from towpath.engine.session import session
@@ -40,6 +39,7 @@ from towpath.mirror.verify.surplus import OthersRule
 from towpath.mirror.verify.verdict import PartitionVerdict, verdict
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import Side, TopicPartition
+from towpath.settings import LinkConfig
 from towpath.topics.at_risk import at_risk
 from towpath.wire.naming import IdSample
 

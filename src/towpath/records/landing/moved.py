@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from towpath.cluster.admin import Admin
-from towpath.config import OffsetsPolicy
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.records.jobs import Jobs
 from towpath.records.landing.log_starts import LogStarts
 from towpath.records.lane.lane import Lane
 from towpath.records.modes import why_mapped
+from towpath.settings import OffsetsPolicy
 from towpath.wire import batch as wire
 
 

@@ -12,7 +12,6 @@ from towpath.cluster.data.fetch import FetchSession
 from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.cluster.data.nodes import Nodes
 from towpath.cluster.data.reactor import Reactor
-from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.records.source.budget import RESPONSE_BYTES, FetchBudget
@@ -23,6 +22,7 @@ from towpath.records.source.serving import Serving
 from towpath.records.source.trouble import SourceTrouble, source_trouble
 from towpath.records.source.wants import Wants
 from towpath.records.trouble import TOLD, throttled
+from towpath.settings import ClusterConfig
 
 _WAIT_MS = 500
 

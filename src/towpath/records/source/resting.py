@@ -15,12 +15,12 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.cluster.data.reactor import Reactor
-from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicPartition
 from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.pace import Pace
 from towpath.records.source.reader import R
+from towpath.settings import ClusterConfig
 
 RESTING = 256
 """Number of partitions of a slice from which on readers without new records rest."""

@@ -9,13 +9,13 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.nodes import Nodes
 from towpath.cluster.data.reactor import Reactor
-from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.records.source.near import REVIEW, Near
 from towpath.records.source.reader import R
 from towpath.records.source.requests import Requests
 from towpath.records.source.wants import Wants
+from towpath.settings import ClusterConfig
 
 
 class Serving(Generic[R]):

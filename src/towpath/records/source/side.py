@@ -14,7 +14,6 @@ from towpath.cluster.codes import code, refused
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.cluster.data.reactor import Reactor
-from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError, CorruptBatchError, RefusedError, TowpathError
 from towpath.model.nouns import Side, SourceOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
@@ -33,6 +32,7 @@ from towpath.records.source.trouble import (
     source_trouble,
 )
 from towpath.records.trouble import AGAIN, DELETED, RECREATED, hopeless
+from towpath.settings import ClusterConfig
 
 _SURE = 3
 """Failures after which a leader of an older epoch is surely not one that was just replaced."""

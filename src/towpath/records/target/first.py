@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from towpath.config import OffsetsPolicy
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Entry, Gap, Opened, Receipt
 from towpath.ledger.keys import new_name
@@ -17,6 +16,7 @@ from towpath.records.target.state import TargetState
 from towpath.records.trouble import RECREATED
 from towpath.records.work import Assignment, Slice
 from towpath.runtime.clock import now_ms
+from towpath.settings import OffsetsPolicy
 
 
 def first_entries(

@@ -13,7 +13,6 @@ from towpath.cluster.data.frames import Part
 from towpath.cluster.data.nodes import Nodes
 from towpath.cluster.data.produce import Produced, ProduceResponse
 from towpath.cluster.data.reactor import Reactor
-from towpath.config import ClusterConfig
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import NO_TOPIC_ID, Side, TopicId, TopicName, TopicPartition
 from towpath.records.items import Batch
@@ -21,6 +20,7 @@ from towpath.records.permit import WritePermit
 from towpath.records.target.sender import S
 from towpath.records.trouble import TOLD, throttled
 from towpath.runtime.deadline import Deadline
+from towpath.settings import ClusterConfig
 
 _IN_FLIGHT = 3
 """In-flight requests per connection: a broker works on one, the others hide network latency."""

@@ -20,7 +20,6 @@ from threading import Lock
 from uuid import uuid4
 from xml.etree.ElementTree import Element, fromstring
 
-from towpath.config import LockMode, StoreConfig
 from towpath.model.errors import (
     ObjectChangedError,
     ObjectColdError,
@@ -28,6 +27,7 @@ from towpath.model.errors import (
     ObjectMissingError,
     StoreError,
 )
+from towpath.settings import LockMode, StoreConfig
 from towpath.store.azure.azure_client import AzureClient
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 from towpath.store.requests import Errand

@@ -7,9 +7,9 @@ from urllib.parse import quote, urlencode
 
 import urllib3
 
-from towpath.config import StoreConfig, Tls
-from towpath.config.azure import ConnectionText
 from towpath.model.errors import StoreRefusedError
+from towpath.settings import StoreConfig, Tls
+from towpath.settings.sections.azure import ConnectionText
 from towpath.store.azure.azure_errors import told
 from towpath.store.azure.azure_login import BlobLogin, IdentityLogin, KeyLogin, SasLogin
 from towpath.store.names import ObjectNames

@@ -13,10 +13,10 @@ from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
-from towpath.config import StoreConfig
 from towpath.model.errors import ExtraMissingError, StoreAwayError, StoreRefusedError
 from towpath.model.secret import Secret, remember
 from towpath.runtime.clock import now_ms
+from towpath.settings import StoreConfig
 
 _SCOPE = "https://storage.azure.com/.default"
 _EARLY_MS = 300_000

@@ -16,7 +16,6 @@ from itertools import islice
 from pathlib import Path
 from uuid import uuid4
 
-from towpath.config import StoreConfig
 from towpath.model.errors import (
     ObjectChangedError,
     ObjectExistsError,
@@ -28,6 +27,7 @@ from towpath.model.errors import (
 )
 from towpath.model.foreign import foreign
 from towpath.runtime.durable import sync_folder
+from towpath.settings import StoreConfig
 from towpath.store.files.direct import write_at
 from towpath.store.files.folders import make_folders, walk
 from towpath.store.files.locking import LOCK, locked

@@ -21,13 +21,13 @@ from uuid import uuid4
 import google_crc32c
 import urllib3
 
-from towpath.config import StoreConfig
 from towpath.model.errors import (
     ObjectChangedError,
     ObjectMissingError,
     StoreError,
     StoreRefusedError,
 )
+from towpath.settings import StoreConfig
 from towpath.store.gcs.gcs_client import GcsClient
 from towpath.store.gcs.gcs_upload import FIELDS, GcsUpload, stored
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled

@@ -8,8 +8,8 @@ from urllib.parse import quote, urlencode
 
 import urllib3
 
-from towpath.config import StoreConfig, Tls
 from towpath.model.errors import ObjectMissingError
+from towpath.settings import StoreConfig, Tls
 from towpath.store.gcs.gcs_errors import no_bucket, told
 from towpath.store.gcs.gcs_login import GoogleLogin
 from towpath.store.names import ObjectNames

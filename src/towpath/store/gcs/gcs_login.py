@@ -13,10 +13,10 @@ from google.auth import default, exceptions
 from google.auth.transport import Request, Response
 from google.oauth2.service_account import Credentials
 
-from towpath.config import StoreConfig, Tls
 from towpath.model.errors import StoreAwayError, StoreError, StoreRefusedError
 from towpath.model.foreign import printed
 from towpath.model.secret import remember
+from towpath.settings import StoreConfig, Tls
 from towpath.store.transport import Transport, unanswered
 
 _SCOPES = ("https://www.googleapis.com/auth/devstorage.read_write",)

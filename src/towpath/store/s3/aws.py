@@ -9,7 +9,7 @@ import botocore.session
 from botocore.config import Config
 from botocore.loaders import Loader, create_loader
 
-from towpath.config import AwsKeys
+from towpath.settings import AwsKeys
 
 _REGION = "us-east-1"
 """The region that services take whose regions mean nothing."""

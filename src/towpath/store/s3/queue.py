@@ -9,8 +9,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from towpath.config import Tls
-from towpath.config.notify import NotifyConfig
+from towpath.settings import Tls
+from towpath.settings.sections.notify import NotifyConfig
 from towpath.store.s3.aws import aws_client
 from towpath.store.s3.s3_errors import told
 from towpath.store.transport import Transport

@@ -17,13 +17,13 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from towpath.config import StoreConfig, Tls
 from towpath.model.errors import (
     ObjectExistsError,
     ObjectMissingError,
     StoreAwayError,
     StoreRefusedError,
 )
+from towpath.settings import StoreConfig, Tls
 from towpath.store.names import ObjectNames
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 from towpath.store.s3.aws import aws_client

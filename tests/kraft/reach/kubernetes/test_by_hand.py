@@ -14,7 +14,6 @@ from ruamel.yaml import YAML
 from tests.support.kraft.pods import NAMESPACE, config_map, export, pod_config, text_of
 from tests.support.kraft.worlds import CLUSTER, at_stage, start_of, with_broker
 from towpath.cli.main import main
-from towpath.config.java_properties import read_properties
 from towpath.kraft.decide.outline import Outline, outline
 from towpath.kraft.errors import DriverError
 from towpath.kraft.facts.nouns import Goal, Stage
@@ -22,6 +21,7 @@ from towpath.kraft.facts.seen import MetaProperties
 from towpath.kraft.reach.drivers import drivers_of
 from towpath.kraft.reach.kubernetes.yaml_text import yaml_text
 from towpath.kraft.run.manifests import STEPS, manifests, write_pages
+from towpath.settings.java_properties import read_properties
 
 JAAS = "org.example.Login required password=hunter2;"
 

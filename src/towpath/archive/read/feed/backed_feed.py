@@ -18,7 +18,6 @@ from towpath.archive.read.feed.gap_supply import FilledFrom, GapSupply, Taken
 from towpath.archive.read.feed.late_parts import LateParts, LatePolicy
 from towpath.archive.read.feed.restore_work import ArchivedRange
 from towpath.cluster.admin import Admin
-from towpath.config import GapArchive
 from towpath.ledger.entries import Gap
 from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
@@ -28,6 +27,7 @@ from towpath.records.lane.lane import Lane
 from towpath.records.source.reader import Feed
 from towpath.records.source.trouble import SourceLoss, cut
 from towpath.records.work import CopySlice
+from towpath.settings import GapArchive
 from towpath.store import Store
 
 _LOOKS = 8

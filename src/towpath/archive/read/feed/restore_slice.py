@@ -17,11 +17,11 @@ from towpath.archive.read.feed.restore_work import ArchivedRange, KeyedRange, Re
 from towpath.archive.read.feed.segment_supply import SegmentArchive, SegmentSupply
 from towpath.archive.read.feed.supply import Supply
 from towpath.archive.read.foreign.broker_logs import find_logs
-from towpath.config import StoreLayout
 from towpath.records.copy import land
 from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
 from towpath.records.work import Summary, Throttled
+from towpath.settings import StoreLayout
 from towpath.store import Store, hasty
 
 _OPENERS = 4

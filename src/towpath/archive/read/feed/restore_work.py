@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from towpath.archive.model import PartitionId
 from towpath.archive.read.feed.keyed_layout import KeyedLayout
 from towpath.archive.read.feed.late_parts import LatePolicy
-from towpath.config import StoreConfig
 from towpath.model.nouns import ClusterId, SourceOffset, TopicPartition
 from towpath.records.work import Slice
+from towpath.settings import StoreConfig
 from towpath.wire.codec import LZ4
 
 RESTORE = "restore"

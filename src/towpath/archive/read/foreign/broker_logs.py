@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from towpath.archive.format.broker_log import BrokerLog, BrokerLogFile
 from towpath.archive.model import PartitionId
-from towpath.config import StoreLayout
 from towpath.model.errors import ConfigError, ConfigProblem, ObjectMissingError
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicPartition
+from towpath.settings import StoreLayout
 from towpath.store import Store
 
 _HIGH_WATERMARKS, _LOG_STARTS = "replication-offset-checkpoint", "log-start-offset-checkpoint"

@@ -18,11 +18,11 @@ from towpath.archive.log.columns import TableChange
 from towpath.archive.model import GapCounts, PartitionId, Segment, SegmentPlace
 from towpath.archive.read.foreign.broker_logs import ForeignLog, find_logs
 from towpath.archive.read.foreign.log_endings import ENDING, LogEnding
-from towpath.config import StoreLayout
 from towpath.model.digest import Digest
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.runtime.clock import now_ms
+from towpath.settings import StoreLayout
 from towpath.store import Store
 
 _VERSION = 1

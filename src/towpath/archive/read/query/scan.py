@@ -21,10 +21,10 @@ from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.schema import ARCHIVED, OFFSET, PARTITION, TIMESTAMP
 from towpath.archive.format.wanted import ALL, Wanted
 from towpath.archive.model import Segment, SegmentId
-from towpath.config import StoreConfig
 from towpath.engine.bounds import ColumnBound, Relation
 from towpath.model.nouns import SegmentFormat, TopicName
 from towpath.model.portions import portions
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 TOPIC = "topic"

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from towpath.archive.log import Archive
 from towpath.archive.model import PartitionId
 from towpath.archive.read.query.scan import ScannedSegment
-from towpath.config.naming import fits
 from towpath.model.nouns import TopicName
+from towpath.settings.naming import fits
 
 RECORDS = "records"
 """The view of all topics, unless a topic has this name."""

@@ -34,7 +34,6 @@ from towpath.archive.read.verify.source_records import Compare, ComparedSource
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.compare.cursor import Reader
-from towpath.config import ClusterConfig, StoreConfig
 from towpath.model.digest import Digest
 from towpath.model.errors import (
     ObjectChangedError,
@@ -43,6 +42,7 @@ from towpath.model.errors import (
     TowpathError,
 )
 from towpath.model.nouns import SegmentFormat, Side, TopicName
+from towpath.settings import ClusterConfig, StoreConfig
 from towpath.store import Store, StoredObject
 
 SCHEMA = "checked string"

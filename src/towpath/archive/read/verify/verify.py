@@ -30,12 +30,12 @@ from towpath.archive.read.verify.log_entries import checkpoints, differing, newe
 from towpath.archive.read.verify.needed_objects import chosen_rows, look_at, needed, orphans
 from towpath.archive.read.verify.tiling import untiled
 from towpath.cluster.admin import Admin
-from towpath.config import ClusterConfig
 from towpath.engine.batch import run as run_slices
 from towpath.engine.failure import of_spark
 from towpath.engine.starting import Starting
 from towpath.model.errors import ClusterError, ObjectMissingError, StoppedError, StoreError
 from towpath.model.nouns import Side, TopicName
+from towpath.settings import ClusterConfig
 from towpath.store import Store, StoredObject
 from towpath.store.stopping import stoppable
 

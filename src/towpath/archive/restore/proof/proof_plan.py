@@ -19,12 +19,12 @@ from towpath.archive.restore.proof.proof_work import (
     SegmentCut,
 )
 from towpath.archive.restore.task import RestoreTask
-from towpath.config import StoreLayout
 from towpath.ledger.books import LinkBooks
 from towpath.model.changes import RecordOrigin
 from towpath.model.digest import Digest
 from towpath.model.nouns import ClusterId, SourceOffset, TopicPartition
 from towpath.model.portions import portions
+from towpath.settings import StoreLayout
 
 _BYTES = 128 << 20
 """Bytes of keys, values and headers of a range, and of a slice, about."""

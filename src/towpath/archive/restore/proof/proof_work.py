@@ -9,11 +9,11 @@ from functools import reduce
 from pydantic import TypeAdapter
 
 from towpath.archive.model import PartitionId, Segment
-from towpath.config import ClusterConfig, StoreConfig
 from towpath.ledger.producers import generations
 from towpath.model.changes import NO_CHANGE, RecordChange, RecordOrigin
 from towpath.model.digest import WORD, Digest
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TargetOffset, TopicPartition
+from towpath.settings import ClusterConfig, StoreConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,11 @@ from towpath.archive.restore.proof.proof_slice import SCHEMA, prove_rows
 from towpath.archive.restore.proof.proof_work import ComparedRange
 from towpath.archive.restore.proof.verdict import PartProof, verdicts
 from towpath.archive.restore.state import RestoreState
-from towpath.config import StoreLayout
 from towpath.engine.batch import run as run_slices
 from towpath.engine.failure import of_spark
 from towpath.model.amounts import counted
 from towpath.model.errors import ClusterError, LedgerError, StoreError
+from towpath.settings import StoreLayout
 
 
 def prove(state: RestoreState, spark: Any) -> None:

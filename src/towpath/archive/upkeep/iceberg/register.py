@@ -21,10 +21,10 @@ from towpath.archive.log.lease import HeldArchive
 from towpath.archive.model import PartitionId
 from towpath.archive.upkeep.iceberg.table_files import TableFiles, TopicObjects, objects_of
 from towpath.archive.upkeep.iceberg.tables import IcebergTables, TableChanges, TableContent
-from towpath.config import StoreConfig
 from towpath.model.errors import ConfigError, ConfigProblem, StoreError, TowpathError
 from towpath.model.nouns import TopicId, TopicName
 from towpath.runtime.clock import now_ms
+from towpath.settings import StoreConfig
 from towpath.store import Store, hasty
 
 WORK = "register"

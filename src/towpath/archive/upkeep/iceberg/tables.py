@@ -16,9 +16,9 @@ from typing import Any
 from towpath.archive.config.iceberg_catalog import IcebergConfig
 from towpath.archive.errors import CatalogError
 from towpath.archive.format.schema import ARCHIVED
-from towpath.config import StoreConfig, StoreKind
 from towpath.model.errors import ConfigError, ConfigProblem, TowpathError
 from towpath.model.foreign import foreign
+from towpath.settings import StoreConfig, StoreKind
 
 _ARCHIVE, _TOPIC_ID = "towpath.archive", "towpath.topic-id"
 _VERSION, _FILES = "towpath.version", "towpath.files"

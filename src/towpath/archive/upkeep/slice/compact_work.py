@@ -8,9 +8,9 @@ from pydantic import TypeAdapter
 
 from towpath.archive.model import PartitionId, Segment
 from towpath.archive.upkeep.slice.merge_plan import Bundle
-from towpath.config import StoreConfig
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.model.reasons import Reason
+from towpath.settings import StoreConfig
 
 SCHEMA = "compacted string"
 """The rows that reach the driver, as DDL."""

@@ -19,10 +19,10 @@ from towpath.archive.format.regrouping import MergedInput
 from towpath.archive.format.summed_file import SummedFile
 from towpath.archive.model import GapKind, PartitionId, Segment, SegmentPlace
 from towpath.archive.upkeep.slice.new_objects import OF_ONE, WRITTEN_AGAIN, NewObject, new_key
-from towpath.config import StoreConfig
 from towpath.model.errors import StoreError
 from towpath.model.nouns import SegmentFormat, SourceOffset
 from towpath.model.reasons import Reason
+from towpath.settings import StoreConfig
 from towpath.store import Store
 
 SCHEMA = "forgotten string"

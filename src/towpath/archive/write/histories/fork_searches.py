@@ -17,9 +17,9 @@ from towpath.archive.write.standing import AGAIN, PartitionStanding
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.compare.cursor import Reader
-from towpath.config import ClusterConfig
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side, SourceOffset, TopicName, TopicPartition
+from towpath.settings import ClusterConfig
 
 _FETCH_BYTES = 4 << 20
 _POLICY = "cleanup.policy"

@@ -10,9 +10,9 @@ from pydantic import TypeAdapter
 from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.model import BatchMark, PartitionId, Segment
 from towpath.archive.write.slice.cycle_plan import PlannedRange
-from towpath.config import ClusterConfig, StoreConfig
 from towpath.model.nouns import ProducerId, SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.model.reasons import Reason
+from towpath.settings import ClusterConfig, StoreConfig
 
 SCHEMA = "archived string"
 """The rows that reach the driver, as DDL."""

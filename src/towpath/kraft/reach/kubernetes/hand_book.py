@@ -10,7 +10,6 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from towpath.config.java_properties import change_properties
 from towpath.kraft.config.file import KraftConfig, KraftController
 from towpath.kraft.config.kubernetes import KubernetesDriver
 from towpath.kraft.errors import DriverError, StepRefusedError
@@ -36,6 +35,7 @@ from towpath.kraft.reach.kubernetes.objects import (
 )
 from towpath.kraft.reach.kubernetes.owners import kept_advice, kept_by_others, not_named
 from towpath.kraft.reach.kubernetes.pod_node import PodNode
+from towpath.settings.java_properties import change_properties
 
 Held = frozenset[str]
 """The pods that are held back."""

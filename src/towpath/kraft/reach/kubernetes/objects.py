@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from towpath.config.address import host_and_port
 from towpath.kraft.config.kubernetes import KubernetesDriver
 from towpath.kraft.reach.kubernetes.node_place import KAFKA, NodePlace, ObjectKind, api_version
+from towpath.settings.address import host_and_port
 
 KubernetesObject = Mapping[str, Any]
 """An object, as its JSON has it."""

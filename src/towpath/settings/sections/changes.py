@@ -1,0 +1,436 @@
+"""The section `changes`: changes of records between source and target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import Annotated, Self
+from uuid import UUID
+
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, field_validator, model_validator
+
+from towpath.model.changes import (
+    AddedHeader,
+    BytesMatch,
+    DropRule,
+    Encoding,
+    Framing,
+    HeaderContent,
+    IdChange,
+    Malformed,
+    RecordChange,
+    SubjectStrategy,
+    Undeliverable,
+)
+from towpath.model.subjects import KEY, VALUE
+from towpath.settings.naming import Expression, fits
+from towpath.settings.problems import Placed, not_empty, placed_error, require_none
+from towpath.settings.shape import Section
+from towpath.settings.times import Moment
+from towpath.settings.units import Duration, between
+
+_ID_HEADERS = frozenset({"__key_schema_id", "__value_schema_id"})
+_MOST_NAME = 249
+_LARGEST_ID = 2**31 - 1
+
+
+def _encodable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("has half of a surrogate pair, which no bytes stand for") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_encodable)]
+HeaderName = Annotated[str, Field(min_length=1, max_length=_MOST_NAME)]
+
+
+class SubjectNames(StrEnum):
+    """The ways to name subjects of keys or values, or `none` without schemas."""
+
+    TOPIC = "topic"
+    RECORD = "record"
+    TOPIC_RECORD = "topic-record"
+    NONE = "none"
+
+
+class HeaderOf(StrEnum):
+    """The kinds of header content that differ between records."""
+
+    TOPIC = "topic"
+    PARTITION = "partition"
+    OFFSET = "offset"
+    TIMESTAMP = "timestamp"
+    CLUSTER = "cluster"
+    CHAIN = "chain"
+
+
+class Codec(StrEnum):
+    """The codecs of record batches."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+
+
+class IdsConfig(Section):
+    """The rewriting of schema ids in keys, values and headers."""
+
+    key: SubjectNames = Field(
+        SubjectNames.TOPIC,
+        description="How subjects of keys are named: after the `topic` (`orders-key`), after the"
+        " `record` (the name of the schema), after both (`topic-record`), or `none`: keys have no"
+        " schemas, and no byte of them is changed.",
+    )
+    value: SubjectNames = Field(SubjectNames.TOPIC, description="The same for values.")
+    headers: StrictBool = Field(
+        True,
+        description="Whether the headers `__key_schema_id` and `__value_schema_id` of newer"
+        " serializers are rewritten. A key or value whose header names its schema is left alone.",
+    )
+    framing: Framing = Field(
+        Framing.CONFLUENT,
+        description="What stands before a payload: `confluent` (5 bytes) on both sides, or AWS"
+        " Glue's 18 bytes at the source (`from-glue`) or on the target (`to-glue`).",
+    )
+    glue: dict[str, StrictInt] = Field(
+        default_factory=dict,
+        description="For `from-glue` and `to-glue`: Glue's schema version ids (UUIDs), each with"
+        " the id of the same schema in the other registry.",
+    )
+    malformed: Malformed = Field(
+        Malformed.PASS,
+        description="What becomes of a record with an id that cannot be one (docs/changes.md): it"
+        " may `pass` unchanged, go to the `quarantine`, or `stop` its partition.",
+    )
+    strict: StrictBool | None = Field(
+        None,
+        description="For these topics instead of `schemas.strict`: whether an id that stays unknown"
+        " for `wait` stops its partition, or passes unchanged.",
+    )
+    wait: Annotated[Duration, between("0s", "1d")] = Field(
+        Duration.parse("1m"), description="How long a partition waits for an unknown id."
+    )
+
+    @property
+    def by_file(self) -> bool:
+        """Whether the file itself maps the ids."""
+        return self.framing is not Framing.CONFLUENT
+
+    @field_validator("glue")
+    @classmethod
+    def _ids(cls, glue: dict[str, int]) -> dict[str, int]:
+        require_none(_wrong_in(glue))
+        return glue
+
+    @model_validator(mode="after")
+    def _glue_where_needed(self) -> Self:
+        if self.by_file and not self.glue:
+            raise placed_error(f"is required by `framing: {self.framing}`", "glue")
+        if self.glue and not self.by_file:
+            raise placed_error("is used with `framing: from-glue` and `to-glue` only", "glue")
+        if self.framing is Framing.TO_GLUE and len(set(self.glue.values())) < len(self.glue):
+            raise placed_error("gives one id several UUIDs; which one is written?", "glue")
+        return self
+
+    def has(self, part: str) -> bool:
+        """Return whether a part of the records, `key` or `value`, has schemas."""
+        return (self.key if part == KEY else self.value) is not SubjectNames.NONE
+
+    def change(self, *, strict: bool) -> IdChange | None:
+        """Return the section as a change of ids, `None` if no id may change.
+
+        Args:
+            strict: What holds where the section does not say it.
+        """
+        if not (self.has(KEY) or self.has(VALUE)):
+            return None
+        return IdChange(
+            key=_strategy(self.key),
+            value=_strategy(self.value),
+            headers=self.headers,
+            framing=self.framing,
+            malformed=self.malformed,
+            strict=strict if self.strict is None else self.strict,
+            wait_ms=round(self.wait * 1000),
+        )
+
+
+def _wrong_in(glue: dict[str, int]) -> Iterator[Placed]:
+    """Yield what is wrong with ids of Glue and their numbers."""
+    seen: set[UUID] = set()
+    for name, number in glue.items():
+        try:
+            known = UUID(name)
+        except ValueError:
+            yield Placed((name,), "is not a UUID, as Glue's schema versions have")
+            continue
+        if known in seen:
+            yield Placed((name,), "is there already, written in another way")
+        seen.add(known)
+        if not 0 < number <= _LARGEST_ID:
+            yield Placed((name,), f"{number} is not between 1 and {_LARGEST_ID}")
+
+
+def _strategy(subjects: SubjectNames) -> SubjectStrategy | None:
+    return None if subjects is SubjectNames.NONE else SubjectStrategy(subjects.value)
+
+
+class HeaderConfig(Section):
+    """A header that is added to each record."""
+
+    name: HeaderName = Field(
+        description="Name of the header. It takes the place of the last header of that name; where"
+        " there is none, it comes behind all others."
+    )
+    value: Text | None = Field(None, description="The same text for each record.")
+    of: HeaderOf | None = Field(
+        None,
+        description="Instead of `value`: the `topic`, `partition`, `offset`, `timestamp`"
+        " (milliseconds since 1970) or `cluster` id at the source, as text; or the `chain` of all"
+        " clusters that the record went through, with commas.",
+    )
+
+    @model_validator(mode="after")
+    def _one_content(self) -> Self:
+        if (self.value is None) == (self.of is None):
+            raise placed_error("give one of `value` and `of`", "value" if self.of else "of")
+        return self
+
+    def header(self) -> AddedHeader:
+        """Return the header that the section describes."""
+        if self.of is None:
+            return AddedHeader(name=self.name, text=self.value or "")
+        return AddedHeader(name=self.name, content=HeaderContent(self.of.value))
+
+
+class RedpandaConfig(Section):
+    """Headers as Redpanda's migrator writes them."""
+
+    offset: Annotated[str, Field(max_length=_MOST_NAME)] = Field(
+        "redpanda-migrator-offset",
+        description="Header with the offset at the source in 8 bytes (big endian), always written"
+        ' anew; `""` for none.',
+    )
+    provenance: Annotated[str, Field(max_length=_MOST_NAME)] = Field(
+        "redpanda-migrator-provenance",
+        description="Header with the id of the source's cluster; where a record has it already, it"
+        ' stays, unless it is empty; `""` for none.',
+    )
+
+    def headers(self) -> Iterator[AddedHeader]:
+        """Yield the headers that the section describes, in the order of Redpanda's migrator."""
+        if self.provenance:
+            yield AddedHeader(name=self.provenance, content=HeaderContent.REDPANDA_PROVENANCE)
+        if self.offset:
+            yield AddedHeader(name=self.offset, content=HeaderContent.REDPANDA_OFFSET)
+
+
+class MatchConfig(Section):
+    """The texts that a key or a header's value must equal or begin with."""
+
+    equals: tuple[Text, ...] = Field((), description="It must be equal to one of these texts, ...")
+    prefixes: tuple[Text, ...] = Field((), description="... or begin with one of these.")
+    encoding: Encoding = Field(
+        Encoding.TEXT,
+        description="Whether these are `text` (UTF-8), or bytes in `hex`, two digits each.",
+    )
+
+    @model_validator(mode="after")
+    def _bytes(self) -> Self:
+        require_none(self._no_bytes() if self.encoding is Encoding.HEX else ())
+        return self
+
+    def _no_bytes(self) -> Iterator[Placed]:
+        """Yield the texts that are not hex."""
+        for key in ("equals", "prefixes"):
+            for index, text in enumerate(getattr(self, key)):
+                try:
+                    bytes.fromhex(text)
+                except ValueError:
+                    yield Placed((key, index), "is not bytes in hex, such as 00ff")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the section gives no text."""
+        return not (self.equals or self.prefixes)
+
+    def match(self) -> BytesMatch | None:
+        """Return the section as a condition, `None` if any bytes match."""
+        if self.is_empty:
+            return None
+        return BytesMatch(equal=self.equals, prefixes=self.prefixes, encoding=self.encoding)
+
+
+class HeaderMatchConfig(MatchConfig):
+    """A header that a record must have; without texts, its value does not matter."""
+
+    name: HeaderName = Field(description="Name of the header; its last one counts.")
+
+
+class ConditionsConfig(Section):
+    """The conditions of a rule, all of which must hold."""
+
+    name: HeaderName | None = Field(
+        None,
+        description="Name of the rule in metrics and messages. Default: its conditions, such as"
+        " `key+tombstones`.",
+    )
+    key: MatchConfig | None = Field(None, description="What the key must be.")
+    header: HeaderMatchConfig | None = Field(
+        None, description="A header that the record must have."
+    )
+    before: Moment | None = Field(
+        None,
+        description="The timestamp must be earlier than this: ISO 8601 with a zone, or milliseconds"
+        " since 1970. Records without timestamp are never meant.",
+    )
+    since: Moment | None = Field(None, description="The timestamp must not be earlier than this.")
+    provenance: HeaderName | None = Field(
+        None,
+        description="Name of a header that must name the target's cluster, alone or in a list with"
+        " commas: such records come from there.",
+    )
+    tombstones: StrictBool = Field(False, description="The value must be null.")
+
+    @model_validator(mode="after")
+    def _conditions(self) -> Self:
+        if not self._given():
+            raise ValueError("would mean every record; give a condition, such as `key`")
+        if self.key is not None and self.key.is_empty:
+            raise placed_error("needs `equals` or `prefixes`", "key")
+        if self.before is not None and self.since is not None and self.before <= self.since:
+            raise placed_error("is not later than `since`, so no record is meant", "before")
+        return self
+
+    def _given(self) -> list[str]:
+        timed = self.before is not None or self.since is not None
+        given = {
+            "key": self.key, "header": self.header, "timestamp": timed or None,
+            "provenance": self.provenance, "tombstones": self.tombstones or None,
+        }  # fmt: skip
+        return [name for name, condition in given.items() if condition is not None]
+
+    def rule(self) -> DropRule:
+        """Return the rule that the section describes."""
+        return DropRule(
+            name=self.name or "+".join(self._given()),
+            key=self.key.match() if self.key else None,
+            header=self.header.name if self.header else None,
+            value=self.header.match() if self.header else None,
+            before=self.before,
+            since=self.since,
+            provenance=self.provenance,
+            tombstone=self.tombstones,
+        )
+
+
+class DropConfig(ConditionsConfig):
+    """A rule for records that are not copied: those for which all given conditions hold."""
+
+
+class KeepConfig(ConditionsConfig):
+    """A rule for records that are kept: those for which all given conditions hold."""
+
+
+class ChangesConfig(Section):
+    """The changes of the records of some topics."""
+
+    topics: Annotated[tuple[Expression, ...], AfterValidator(not_empty)] = Field(
+        description="Python regular expressions; a source topic whose whole name matches one is"
+        " meant, unless an earlier entry of `changes` names it."
+    )
+    drop: tuple[DropConfig, ...] = Field(
+        (),
+        description="Rules of records that are not copied. Offsets of these topics are mapped.",
+    )
+    ids: IdsConfig | None = Field(
+        None,
+        description="How schema ids are rewritten; `{}` for the defaults, which hold without it,"
+        " too, where `schemas.ids` is `translate`.",
+    )
+    redact: tuple[HeaderName, ...] = Field(
+        (), description="Names of headers whose values are replaced by the text `REDACTED`."
+    )
+    headers: tuple[HeaderConfig, ...] = Field((), description="Headers that each record gets.")
+    redpanda: RedpandaConfig | None = Field(
+        None,
+        description="Headers as Redpanda's migrator writes them, for tools that read them; `{}`"
+        " for both.",
+    )
+    codec: Codec | None = Field(
+        None, description="Codec of the batches on the target. Default: as at the source."
+    )
+    undeliverable: Undeliverable = Field(
+        Undeliverable.STOP,
+        description="What becomes of a record that the target refuses, such as one that is too"
+        " large: `stop` its partition, `quarantine`, or `skip`.",
+    )
+
+    @model_validator(mode="after")
+    def _names(self) -> Self:
+        require_none(self._misnamed())
+        return self
+
+    def _misnamed(self) -> Iterator[Placed]:
+        """Yield the names of headers that may not stand where they do."""
+        seen: set[str] = set()
+        for place, name in self._named():
+            if name in _ID_HEADERS:
+                yield Placed(place, f"{name} names a schema; it is changed by `ids` only")
+            elif name in seen:
+                yield Placed(place, f"{name} is already added or redacted here")
+            seen.add(name)
+
+    def _named(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Yield where a name of a header stands, and the name."""
+        for index, header in enumerate(self.headers):
+            yield ("headers", index, "name"), header.name
+        for added in self.redpanda.headers() if self.redpanda else ():
+            is_offset = added.content is HeaderContent.REDPANDA_OFFSET
+            yield ("redpanda", "offset" if is_offset else "provenance"), added.name
+        for index, name in enumerate(self.redact):
+            yield ("redact", index), name
+
+    def change(self, ids: IdChange | None, *, strict: bool) -> RecordChange:
+        """Return the section as a change of records.
+
+        Args:
+            ids: What happens to schema ids unless the section says it.
+            strict: Whether unknown ids stop their partitions unless the section says it.
+        """
+        return RecordChange(
+            drop=tuple(rule.rule() for rule in self.drop),
+            ids=self.ids.change(strict=strict) if self.ids else ids,
+            redact=self.redact,
+            headers=(
+                *(header.header() for header in self.headers),
+                *(self.redpanda.headers() if self.redpanda else ()),
+            ),
+            codec=None if self.codec is None else self.codec.value,
+            undeliverable=self.undeliverable,
+        )
+
+
+def section_of(sections: Iterable[ChangesConfig], topic: str) -> ChangesConfig | None:
+    """Return the first section that names a source topic."""
+    return next((each for each in sections if fits(topic, each.topics)), None)
+
+
+def change_of(
+    sections: Iterable[ChangesConfig], topic: str, *, translated: bool, strict: bool
+) -> RecordChange:
+    """Return the change of the records of a source topic.
+
+    Args:
+        sections: The section `changes`.
+        topic: The topic.
+        translated: Whether schemas get new ids on the target.
+        strict: Whether ids that stay unknown stop their partitions, unless a section says it.
+    """
+    ids = IdChange(strict=strict) if translated else None
+    found = section_of(sections, topic)
+    return RecordChange(ids=ids) if found is None else found.change(ids, strict=strict)

@@ -1,0 +1,220 @@
+"""A cluster of the link: its brokers and the login."""
+
+from __future__ import annotations
+
+import shlex
+import ssl
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StrictBool,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from towpath.model.foreign import foreign
+from towpath.settings.address import check_address, host_and_port
+from towpath.settings.problems import must_be, not_empty, placed_error
+from towpath.settings.secrets import Pem, SecretText, certificates
+from towpath.settings.shape import Section
+from towpath.settings.units import Duration, between
+
+
+class Tls(Section):
+    """Encryption and certificates; Spark tasks receive the PEM texts with the config."""
+
+    ca: Pem | None = Field(
+        None,
+        description="PEM file of the authorities to trust. Default: those of the system.",
+    )
+    cert: Pem | None = Field(None, description="PEM file of our certificate, for mutual TLS.")
+    key: Pem | None = Field(
+        None, description="PEM file of the private key. Default: the key is in the file `cert`."
+    )
+    key_password: SecretText | None = Field(None, description="Secret that opens the private key.")
+    verify_hostname: StrictBool = Field(
+        True, description="Whether a broker's certificate must name the host that we connect to."
+    )
+
+    @model_validator(mode="after")
+    def _usable(self) -> Self:
+        if self.ca:
+            _check_authorities(self.ca.text.reveal(), self.ca.path)
+        if self.cert:
+            _check_pair(self)
+        elif self.key or self.key_password:
+            raise placed_error("is required where a key is given", "cert")
+        return self
+
+
+def _check_authorities(text: str, path: str) -> None:
+    try:
+        ssl.create_default_context(cadata=certificates(text))
+    except (ssl.SSLError, ValueError):
+        raise placed_error(f"{path}: holds no usable certificate", "ca") from None
+
+
+def _check_pair(tls: Tls) -> None:
+    assert tls.cert  # noqa: S101, the caller asked
+    password = tls.key_password.reveal() if tls.key_password else ""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        # Without a password OpenSSL would ask for one on the terminal.
+        context.load_cert_chain(tls.cert.path, tls.key.path if tls.key else None, password)
+    except (ssl.SSLError, ValueError, OSError) as error:
+        mismatch = getattr(error, "reason", "") == "KEY_VALUES_MISMATCH"
+        why = (
+            "certificate and key do not belong together"
+            if mismatch
+            else "no usable certificate with its key, or `key_password` does not open the key"
+        )
+        raise placed_error(f"{tls.cert.path}: {why}", "cert") from None
+
+
+class PasswordSasl(Section):
+    """Login with a name and a password."""
+
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
+        description="How to log in."
+    )
+    username: str = Field(min_length=1, description="Name to log in with.")
+    password: SecretText = Field(description="Secret to log in with.")
+
+
+def arguments(value: object) -> object:
+    """Split a command that is written as one string, like a shell."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return shlex.split(value)
+    except ValueError as error:
+        raise ValueError(f"cannot be split into arguments: {foreign(error)}") from None
+
+
+def tls_or_true(value: object) -> object:
+    """Convert `tls: true` to an empty mapping, which means the defaults."""
+    if value is True:
+        return {}
+    if isinstance(value, dict | Tls) or value is None:
+        return value
+    raise ValueError(must_be("true, or a mapping of ca, cert, key, ...", value))
+
+
+class OauthSasl(Section):
+    """Login with a bearer token: a fixed token, or the output of a command."""
+
+    mechanism: Literal["OAUTHBEARER"] = Field(description="How to log in.")
+    token: SecretText | None = Field(None, description="Secret: the token itself.")
+    token_command: (
+        Annotated[
+            tuple[str, ...],
+            BeforeValidator(arguments, json_schema_input_type=str | tuple[str, ...]),
+            AfterValidator(not_empty),
+        ]
+        | None
+    ) = Field(
+        None,
+        description="Command that prints a new token; it runs on each machine that logs in.",
+        repr=False,
+    )
+    extensions: dict[str, str] = Field(
+        default_factory=dict, description="SASL extensions sent with the token.", repr=False
+    )
+
+    @model_validator(mode="after")
+    def _one_token(self) -> Self:
+        if (self.token is None) == (self.token_command is None):
+            raise placed_error("give exactly one of token and token_command", "token")
+        return self
+
+
+class MskSasl(Section):
+    """Login to Amazon MSK with the credentials that botocore finds."""
+
+    mechanism: Literal["AWS_MSK_IAM"] = Field(description="How to log in.")
+    region: str | None = Field(
+        None, description="AWS region of the cluster. Default: the region that botocore finds."
+    )
+
+
+class GssapiSasl(Section):
+    """Login through Kerberos, with the ticket of the process."""
+
+    mechanism: Literal["GSSAPI"] = Field(description="How to log in.")
+    service_name: str = Field("kafka", description="Kerberos name of the brokers' service.")
+    domain_name: str | None = Field(
+        None, description="Host in the service's Kerberos name. Default: the broker's host."
+    )
+
+
+Sasl = Annotated[PasswordSasl | OauthSasl | MskSasl | GssapiSasl, Field(discriminator="mechanism")]
+
+
+def _listed(value: object) -> object:
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+def _address(value: str) -> str:
+    if "://" in value:
+        raise ValueError("is a URL; write HOST:PORT alone, and security as tls and sasl")
+    return check_address(value, "broker1:9092")
+
+
+def _tls(value: object) -> object:
+    """Read `tls: true` as encryption with all defaults, `tls: false` as no encryption."""
+    if isinstance(value, bool):
+        return {} if value else None
+    if isinstance(value, dict | Tls) or value is None:
+        return value
+    raise ValueError(must_be("true, false, or a mapping of ca, cert, key, ...", value))
+
+
+class ClusterConfig(Section):
+    """The brokers of a cluster, and how to log in."""
+
+    bootstrap: Annotated[
+        tuple[Annotated[str, AfterValidator(_address)], ...],
+        BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...]),
+        AfterValidator(not_empty),
+    ] = Field(
+        description="Brokers to connect to first, HOST:PORT each: a list, or a text with commas.",
+    )
+    tls: Annotated[Tls | None, BeforeValidator(_tls, json_schema_input_type=bool | Tls)] = Field(
+        None, description="Encryption: `true` for the defaults, or a mapping of the keys below."
+    )
+    sasl: Sasl | None = Field(None, description="Login. Default: no login.")
+    rack: str | None = Field(
+        None,
+        description="Our rack (`client.rack`): replicas in this rack are preferred for reading.",
+    )
+    request_timeout: Annotated[Duration, between("100ms", "1h")] = Field(
+        Duration.parse("30s"), description="Timeout of one request."
+    )
+
+    @property
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """Host (an IPv6 address without its brackets) and port of every bootstrap broker."""
+        return tuple(map(host_and_port, self.bootstrap))
+
+    @property
+    def login(self) -> str:
+        """The user name of the login, "" if the file does not contain one."""
+        return self.sasl.username if isinstance(self.sasl, PasswordSasl) else ""
+
+    @property
+    def holds_credentials(self) -> bool:
+        """Whether someone who reads the section could log in with it."""
+        return isinstance(self.sasl, PasswordSasl | OauthSasl) or bool(self.tls and self.tls.cert)
+
+    @field_validator("sasl")
+    @classmethod
+    def _msk_is_encrypted(cls, sasl: Sasl | None, info: ValidationInfo) -> Sasl | None:
+        if isinstance(sasl, MskSasl) and info.data.get("tls", sasl) is None:
+            raise placed_error(
+                "AWS_MSK_IAM needs encryption; add `tls: true` beside sasl", "mechanism"
+            )
+        return sasl
