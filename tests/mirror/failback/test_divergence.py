@@ -53,7 +53,8 @@ def found(
 ) -> Divergence:
     books = PartitionBooks()
     books.take(opened())
-    for entry in (CUT, *more):
+    books.take(CUT)
+    for entry in more:
         books.take(entry)
     said = None if shared is None else SourceOffset(shared)
     return divergence(TP, books, source, target, shared=said)

@@ -14,7 +14,6 @@ from towpath.archive.log.partition_sums import PartitionSums, sums_of
 from towpath.archive.model import PartitionId
 from towpath.model.amounts import counted
 from towpath.model.nouns import TopicId, TopicName
-from towpath.runtime.clock import readable
 from towpath.settings.naming import fits
 from towpath.store import Store
 

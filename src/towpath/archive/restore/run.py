@@ -35,7 +35,6 @@ from towpath.model.errors import StoreAwayError, StoreError
 from towpath.plan.lease import Lease
 from towpath.plan.model import refuse
 from towpath.records.session import LinkSession
-from towpath.runtime.clock import readable
 from towpath.settings import StoreLayout
 from towpath.store import Store, hasty
 from towpath.store.patience import AGAIN

@@ -13,7 +13,6 @@ from towpath.cli.options import LinkFile
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
-from towpath.config import LinkConfig, load
 from towpath.ledger.entries import LinkState
 from towpath.mirror.commands.pausing import names
 from towpath.mirror.failover.failover import (
@@ -32,6 +31,7 @@ from towpath.mirror.show.failover_picture import as_json, done_lines, plan_pictu
 from towpath.mirror.show.shapes import state_as_json
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
+from towpath.settings import LinkConfig, load
 
 COSTS = 3
 """Exit code where something is lost, read twice, or left to do."""

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 
 from towpath import __version__
 from towpath.cluster.data.client import Client
-from towpath.config import LinkConfig
 from towpath.groups.model import SyncReport
 from towpath.groups.settle import settle
 from towpath.ledger.alive import Life, RunLife, this_host
@@ -53,6 +52,7 @@ from towpath.records.permit import TAKEOVER
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
 from towpath.runtime.user import this_user
+from towpath.settings import LinkConfig
 
 FENCES = 30.0
 """Seconds for the fences of all partitions; those without a leader stay open, and say so."""

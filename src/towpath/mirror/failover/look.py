@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
-from towpath.config import GroupsConfig
 from towpath.groups.model import SyncReport
 from towpath.groups.sync import GroupSync
 from towpath.ledger.alive import RunLife
@@ -28,6 +27,7 @@ from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.plan.lease import last_signs
 from towpath.runtime.clock import now_ms
+from towpath.settings import GroupsConfig
 
 SEQUENCES = 1 << 31
 """Sequences of a producer id, which begin again behind the last one."""

@@ -11,7 +11,6 @@ from rich.text import Text
 from towpath.cli.show.events import Facts, Sentences, event_line, sentence_of
 from towpath.cli.show.output import line
 from towpath.cli.show.shapes import event_as_json
-from towpath.settings import ByteRate
 from towpath.ledger.entries import MissingEvents
 from towpath.ledger.events import STOPPED, Event, What
 from towpath.mirror.show.history_shapes import HistoryJson
