@@ -21,7 +21,9 @@ from towpath.dev.broker import LocalCluster
 from towpath.model import extras
 
 ROOT = Path(__file__).parents[2]
-OF_SPARK = {"run", "cutover", "verify", "repair", "quarantine", "pack", "archive", "restore"}
+OF_SPARK = {
+    "run", "cutover", "failback", "verify", "repair", "quarantine", "pack", "archive", "restore"
+}  # fmt: skip
 OF_OTHERS = {"import"}
 """Its files of Kafka Replicator's topics need the extra, and those of MirrorMaker 2 do not."""
 ALL = """

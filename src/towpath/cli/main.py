@@ -47,6 +47,8 @@ COMMANDS = {
     "archive": "Keep topics in a store, from where they can be brought back.",
     "cutover": "End a migration: copy the rest, sync all else, and prove equality.",
     "failover": "Let clients go on on the target, also where the source is gone.",
+    "failback": "Turn a failed over link round, and copy back what clients wrote.",
+    "salvage": "Show and replay what one cluster alone had, where both were written.",
     "restore": "Bring archived topics back into a cluster.",
     "kraft": "Bring a cluster from ZooKeeper to KRaft, and back while it can go back.",
     "checkpoints": "Apply the checkpoints of MirrorMaker 2 to consumer groups.",
@@ -67,9 +69,11 @@ _MODULES = {
 }
 """Commands of all products and of those beside links; a product keeps its own commands. A command
 of links has a module of its name in `mirror/commands/`."""
-_SPARK = {"run", "cutover", "verify", "repair", "quarantine", "pack", "archive", "restore"}
+_SPARK = {
+    "run", "cutover", "failback", "verify", "repair", "quarantine", "pack", "archive", "restore"
+}  # fmt: skip
 """Commands that need the extra `spark`."""
-_SLOW = {"run", "cutover", "verify", "restore"}
+_SLOW = {"run", "cutover", "failback", "verify", "restore"}
 """Commands that import for a second or more before they can show anything."""
 _COLLECT = 50_000, 20, 100
 """Python's default looks for cycles after every 700 new objects. A link of 20,000 partitions makes

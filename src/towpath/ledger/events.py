@@ -61,6 +61,9 @@ class What(StrEnum):
     FAILOVER_STARTED = "failover.started"
     FAILOVER_UNDONE = "failover.undone"
     FAILOVER_ENDED = "failover.ended"
+    FAILBACK_STARTED = "failback.started"
+    FAILBACK_ENDED = "failback.ended"
+    SALVAGE_REPLAYED = "salvage.replayed"
 
 
 _KNOWN = frozenset(What)

@@ -13,6 +13,7 @@ from towpath.ledger.entries import (
     Cut,
     Gap,
     LinkIdentity,
+    LinkState,
     Opened,
     ReadEntry,
     Receipt,
@@ -33,7 +34,8 @@ class MirrorOrigin:
         link: The link that mirrors it.
         cluster: The cluster that it is mirrored from.
         topic: The name of its source topic.
-        runs: Whether a link that mirrors it seems to run now.
+        runs: Whether a link that mirrors it seems to run now. One that was failed over, or turned
+            round, writes nothing any more.
         by: What the ledger knows of all links that mirrored it from that cluster, without runs.
     """
 
@@ -47,7 +49,7 @@ class MirrorOrigin:
 MirrorOrigins = Mapping[tuple[TopicName, TopicId], MirrorOrigin]
 """By name and id of the mirror topic."""
 
-_KINDS = {each.kind for each in (LinkIdentity, Opened, Receipt, Repaired, Cut, Gap)}
+_KINDS = {each.kind for each in (LinkIdentity, LinkState, Opened, Receipt, Repaired, Cut, Gap)}
 
 
 def mirror_origins(admin: Admin, client: Client) -> MirrorOrigins:
@@ -107,7 +109,7 @@ def _found(
                 clusters.setdefault(entry.link, entry.source_cluster)
             case Session() if entry.work == MIRROR:
                 sessions[entry.link] = entry
-            case Opened() | Receipt() | Repaired() | Cut() | Gap():
+            case Opened() | Receipt() | Repaired() | Cut() | Gap() | LinkState():
                 links.setdefault(entry.link, LinkBooks(entry.link)).take(entry)
                 opened += [entry] if isinstance(entry, Opened) else []
             case Unreadable():
@@ -124,6 +126,11 @@ def _found(
     for mirror, entry in last.items():
         cluster = clusters[entry.link]
         beside = by[cluster, *mirror]
-        alive = (sessions[each].may_live for each in beside if each in sessions)
+        topic = entry.topic
+        alive = (
+            sessions[each].may_live and known.closed(topic) is None
+            for each, known in beside.items()
+            if each in sessions
+        )
         origin = MirrorOrigin(entry.link, cluster, entry.topic, any(alive), tuple(beside.values()))
         yield mirror, origin

@@ -133,6 +133,16 @@ SENTENCES: list[tuple[str, str, Mapping[str, Any], str]] = [
         What.FAILOVER_ENDED, "", {"state": "sealed", "lost": -1, "again": 0, "trouble": ["a", "b"]},
         "the failover ended before it was complete: a; b",
     ),
+    (What.FAILBACK_STARTED, "", {"wins": ""}, "the failback started"),
+    (
+        What.FAILBACK_STARTED, "", {"wins": "target"},
+        "the failback started; the records of the target stay",
+    ),
+    (
+        What.FAILBACK_ENDED, "", {"back": "shop-back", "salvaged": 1},
+        "the link is turned round: link shop-back copies back what clients wrote",
+    ),
+    (What.SALVAGE_REPLAYED, "", {"records": 2}, "2 records of salvage topics replayed"),
     ("group.moved", "billing", {"to": "x"}, "group.moved billing to=x"),
     (What.ROUND_ENDED, "", {"count": 3}, "round.ended count=3"),
 ]  # fmt: skip

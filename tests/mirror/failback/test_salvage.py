@@ -10,19 +10,21 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.support.copying.quarantine import begin
+from tests.support.failback import cut
 from tests.support.kafka import Record, consume, produce
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.entries import Cut, Salvaged
+from towpath.ledger.entries import Salvaged
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.wishes import read_begun, signature
+from towpath.mirror.errors import SalvageDiffersError
 from towpath.mirror.failback.clusters import BothClusters, both_clusters
 from towpath.mirror.failback.divergence import Divergence
 from towpath.mirror.failback.look import look
 from towpath.mirror.failback.salvage.format import ORIGIN
 from towpath.mirror.failback.salvage.replay import SalvageReplay, salvaged_partitions
 from towpath.mirror.failback.salvage.replay import look as look_at_salvage
-from towpath.mirror.failback.salvage.salvage import Rescue, Salvage, SalvageDiffersError
+from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
 from towpath.model.nouns import Side, TopicPartition
 from towpath.runtime.clock import now_ms
 
@@ -38,21 +40,7 @@ def mirror(tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name:
     both = [Record(b"k", b"both %d" % n, timestamp=1000 + n, partition=n % 2) for n in range(10)]
     produce(source.bootstrap, made.topic, both)
     begin(made)
-    for number in range(2):
-        known = made.books(number)
-        assert known.receipt is not None
-        made.note(
-            Cut(
-                link=made.config.link,
-                topic=TopicPartition(known.receipt.topic, number).topic,
-                partition=number,
-                producer_id=known.receipt.producer_id,
-                source_end=known.receipt.source_end,
-                target_end=known.receipt.target_end,
-                records=known.receipt.records,
-                at=now_ms(),
-            )
-        )
+    cut(made, 2)
     return made
 
 

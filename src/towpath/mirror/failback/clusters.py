@@ -22,17 +22,24 @@ class OpenCluster:
 
     Attributes:
         side: Which one.
-        id: Its id.
         where: Where it is.
         admin: What asks it.
         client: What reads and writes records.
     """
 
     side: Side
-    id: ClusterId
     where: ClusterConfig
     admin: Admin
     client: Client
+
+    @property
+    def id(self) -> ClusterId:
+        """Its id.
+
+        Raises:
+            ClusterError: It cannot be asked.
+        """
+        return self.admin.cluster.id()
 
     def records(self, tp: TopicPartition, first: int, end: int) -> Iterator[plain.Record]:
         """Yield the committed records with offsets in [first, end).
@@ -84,8 +91,7 @@ class BothClusters:
 def both_clusters(link: OpenLink) -> Iterator[BothClusters]:
     """Open clients of both clusters of an open link, which are closed at the end.
 
-    Raises:
-        ClusterError: A cluster cannot be asked.
+    Connections are made on first use.
     """
     config = link.config
     sides = (
@@ -97,7 +103,6 @@ def both_clusters(link: OpenLink) -> Iterator[BothClusters]:
             *(
                 OpenCluster(
                     side,
-                    admin.cluster.id(),
                     where,
                     admin,
                     stack.enter_context(Client(where, side, admin)),

@@ -139,6 +139,18 @@ class Divergence:
             target=replace(self.target, records=target),
         )
 
+    def cut_behind(self, end: int, at: int) -> Cut | None:
+        """Return the cut behind what the target alone had, where the source's records stay.
+
+        Args:
+            end: The target offset behind what was salvaged.
+            at: The present time, in ms since 1970.
+        """
+        ends = self.shared, TargetOffset(end)
+        if ends == (self.cut.source_end, self.cut.target_end):
+            return None
+        return replace(self.cut, at=at, source_end=ends[0], target_end=ends[1])
+
     def cut_back(self, at: int) -> Cut | None:
         """Return the cut at which the link back begins to copy, `None` if it stands.
 

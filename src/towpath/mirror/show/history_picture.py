@@ -220,6 +220,16 @@ _SENTENCES: Sentences = MappingProxyType(
             f"the failover of {_moved(facts)} was taken back"
         ),
         What.FAILOVER_ENDED: _failover_ended,
+        What.FAILBACK_STARTED: lambda _about, facts: (
+            "the failback started"
+            + (f"; the records of the {facts['wins']} stay" if facts["wins"] else "")
+        ),
+        What.FAILBACK_ENDED: lambda _about, facts: (
+            f"the link is turned round: link {facts['back']} copies back what clients wrote"
+        ),
+        What.SALVAGE_REPLAYED: lambda _about, facts: (
+            f"{counted(facts['records'], 'record')} of salvage topics replayed"
+        ),
     }
 )
 """What makes the sentence of each kind of event from its facts."""

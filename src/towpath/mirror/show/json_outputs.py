@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from towpath.mirror.show.failback_shapes import FailbackJson, SalvageJson
 from towpath.mirror.show.failover_shapes import FailoverJson, FailoverUndoneJson
 from towpath.mirror.show.groups_shapes import GroupsStatusJson
 from towpath.mirror.show.history_shapes import HistoryJson
@@ -56,6 +57,23 @@ OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
                 "state[].state",
                 "missing",
             ),
+        ),
+        "failback": JsonOutput(
+            FailbackJson,
+            ("failback",),
+            (
+                "undecided",
+                "refusals",
+                "reversed",
+                "caught_up",
+                "partitions[].conflict",
+                "salvaged[].records",
+            ),
+        ),
+        "salvage": JsonOutput(
+            SalvageJson,
+            ("salvage ls", "salvage replay"),
+            ("left", "partitions[].replayed", "partitions[].missing"),
         ),
     }
 )

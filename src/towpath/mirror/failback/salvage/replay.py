@@ -1,4 +1,4 @@
-"""`towpath salvage list` and `replay`: what was salvaged, and how it gets into its topic again.
+"""`towpath salvage ls` and `replay`: what was salvaged, and how it gets into its topic again.
 
 Records and the mark that they were replayed are written in one transaction, so the cluster has both
 or neither, also where this process is killed at any moment. A replay begins by fencing every

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from towpath.cluster.data.transaction_writer import TransactionWriter, settle
+from towpath.mirror.errors import SalvageDiffersError
 from towpath.mirror.failback.clusters import BothClusters
 from towpath.mirror.failback.divergence import LoneRecords
 from towpath.mirror.failback.salvage.format import (
@@ -21,7 +22,7 @@ from towpath.mirror.failback.salvage.format import (
     salvage_topic,
 )
 from towpath.mirror.failback.salvage.topic import ReadSalvage, prepare, writer
-from towpath.model.errors import StoppedError, TowpathError
+from towpath.model.errors import StoppedError
 from towpath.model.nouns import LinkName, Side, TopicId, TopicName, TopicPartition
 from towpath.wire import plain
 
@@ -29,30 +30,6 @@ _TOGETHER = 10_000
 """Most records in one transaction."""
 _BYTES = 512 << 10
 """Approximate upper bound on the bytes of records in one transaction."""
-
-
-class SalvageDiffersError(TowpathError):
-    """A salvage topic does not hold what the losing cluster has. Nothing was decided by it.
-
-    Args:
-        place: The partition of the salvage topic.
-        origin: The partition that was salvaged.
-        why: How they differ.
-    """
-
-    code = "SALVAGE_DIFFERS"
-    exit_code = 3
-
-    def __init__(self, place: str, origin: str, why: str) -> None:
-        super().__init__(place, origin, why)
-        self.place, self.origin, self.why = place, origin, why
-
-    def __str__(self) -> str:
-        return (
-            f"{self.place} does not hold what {self.origin} has: {self.why}; nothing else was"
-            " changed, and both sides have all of their records. Look who else writes to that"
-            " topic, or deletes from it, then give the command again"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,364 @@
+"""`towpath failback`: the order of its parts, each of which may be repeated after a kill.
+
+1. look: what each of both clusters alone has; nothing is written
+2. salvage: what loses is copied to salvage topics, and compared; both topics keep all they have
+3. border: where the link back begins, in one append with what was salvaged
+4. look again: what the losing side got meanwhile is salvaged, too
+5. file: that of the link back
+6. reversed: the state of the link; from here on the link back may run
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from towpath import __version__
+from towpath.config import LinkConfig
+from towpath.config.document import read
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import (
+    LEVEL,
+    WHOLE_LINK,
+    Entry,
+    LinkState,
+    Salvaged,
+    Stage,
+)
+from towpath.ledger.events import What
+from towpath.ledger.link import OpenLink, open_link
+from towpath.ledger.states import AnyState, FailedOver, Mover, Running
+from towpath.ledger.wishes import read_begun
+from towpath.mirror.failback.back_file import BackFile, back_file, back_name
+from towpath.mirror.failback.clusters import BothClusters, both_clusters
+from towpath.mirror.failback.divergence import Divergence
+from towpath.mirror.failback.look import FailbackLook, look
+from towpath.mirror.failback.plan import FailbackPlan, borders, salvaged
+from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
+from towpath.mirror.failover.failover import Moves
+from towpath.model.errors import ConfigError, ConfigProblem, LedgerError, StoppedError
+from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
+from towpath.plan.lease import Lease
+from towpath.runtime.clock import now_ms
+from towpath.runtime.durable import sync_folder
+
+_LOOKS = 5
+"""How often what the losing side got meanwhile is salvaged, before its writers must be stopped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailbackRequest:
+    """A request to turn a link round.
+
+    Attributes:
+        file: The file of the link.
+        to: Where to write that of the link back.
+        wins: Whose records stay where both sides have some, `None` if nobody said.
+        agreed: Called with the plan; returns whether to carry it out.
+        stop: Set to end early.
+        told: Called with what is done now, how many are done, and how many there are.
+    """
+
+    file: Path
+    to: Path
+    wins: Side | None
+    agreed: Callable[[FailbackPlan], bool]
+    stop: threading.Event = field(default_factory=threading.Event)
+    told: Callable[[str, int, int], None] = lambda _what, _done, _of: None
+
+
+@dataclass(slots=True, kw_only=True)
+class FailbackReport:
+    """The outcome of a failback, before the link back runs.
+
+    Attributes:
+        plan: What was found and decided.
+        done: Whether the link is turned round now.
+        salvaged: What was copied to salvage topics, now or before.
+        back: The file of the link back.
+        missing: What could not be done, in sentences.
+    """
+
+    plan: FailbackPlan
+    done: bool = False
+    salvaged: tuple[Salvaged, ...] = ()
+    back: BackFile | None = None
+    missing: tuple[str, ...] = ()
+
+
+def failback(config: LinkConfig, asked: FailbackRequest) -> FailbackReport:
+    """Turn a link round that was failed over or cut over; both clusters must answer.
+
+    A link that is turned round already is left as it is.
+
+    Raises:
+        ClusterError: A cluster cannot be used. A repeated failback goes on.
+        ConfigError: The file of the link back cannot be written.
+        LedgerError: The link never ran, or was neither failed over nor cut over.
+        SalvageDiffersError: A salvage topic does not hold what it should.
+        StoppedError: The user asked to stop; a repeated failback goes on.
+    """
+    with ExitStack() as stack:
+        link = stack.enter_context(open_link(config))
+        read_begun(link)
+        link.books.check_clusters(link.source.cluster.id(), link.target.cluster.id())
+        clusters = stack.enter_context(both_clusters(link))
+        return _Failback(link, clusters, asked, stack).go()
+
+
+class _Failback:
+    def __init__(
+        self, link: OpenLink, clusters: BothClusters, asked: FailbackRequest, stack: ExitStack
+    ) -> None:
+        self._link, self._clusters, self._asked, self._stack = link, clusters, asked, stack
+        self._lease: Lease | None = None
+
+    def go(self) -> FailbackReport:
+        """Do the parts in their order."""
+        states = require_over(self._link.books)
+        plan = self._plan(states)
+        report = FailbackReport(plan=plan)
+        if plan.reversed is not None:
+            return self._again(report, states)
+        if not plan.ready or not self._asked.agreed(plan):
+            return report
+        report.back = self._back_file(states)
+        self._lease = self._stack.enter_context(Lease(self._link, "failback"))
+        self._link.events.tell(What.FAILBACK_STARTED, wins=str(self._asked.wins or ""))
+        for _ in range(_LOOKS):
+            if not self._salvage(plan):
+                break
+            plan = report.plan = self._plan(states)
+            if not plan.ready:
+                return report
+        else:
+            report.missing = (_STILL_WRITTEN,)
+            return report
+        self._append(borders(plan, now_ms()))
+        self._write(report.back)
+        self._reverse(states, plan, report.back)
+        report.salvaged, report.done = tuple(all_salvaged(self._link.books)), True
+        self._link.events.tell(
+            What.FAILBACK_ENDED, back=report.back.link, salvaged=len(report.salvaged)
+        )
+        return report
+
+    def _again(
+        self, report: FailbackReport, states: Mapping[TopicName, LinkState]
+    ) -> FailbackReport:
+        """Return what a failback has done before; its file may have been lost since."""
+        report.back = self._back_file(states)
+        if not self._asked.to.exists():
+            self._write(report.back)
+        report.salvaged, report.done = tuple(all_salvaged(self._link.books)), True
+        return report
+
+    def _plan(self, states: Mapping[TopicName, LinkState]) -> FailbackPlan:
+        link = self._link
+        found = look(self._clusters, _part(link, states), link.ledger, self._counting)
+        return FailbackPlan(
+            link=link.name,
+            back=back_name(link.name),
+            look=found if _reversed(states) is None else FailbackLook(()),
+            wins=self._asked.wins,
+            states=states,
+        )
+
+    def _counting(self, tp: TopicPartition) -> None:
+        self._asked.told(f"counting records of {tp}", 0, 1)
+        self._require()
+
+    def _salvage(self, plan: FailbackPlan) -> bool:
+        """Salvage what loses and was not salvaged; returns whether there was something."""
+        any_ = False
+        for side in Side:
+            losers = list(plan.losers(side))
+            if losers:
+                any_ = True
+                self._save(side, [one for one, _ in losers])
+        return any_
+
+    def _save(self, side: Side, losers: Sequence[Divergence]) -> None:
+        link, total = self._link, sum(max(0, each.own(side).records) for each in losers)
+        done: dict[TopicPartition, int] = {}
+
+        def show(tp: TopicPartition, number: int) -> None:
+            done[tp] = number
+            self._asked.told("salvaging", sum(done.values()), total)
+
+        salvage = Salvage(
+            link.name, self._clusters, side, hold=self._hold, stop=self._asked.stop, show=show
+        )
+        rescues = {each.tp: self._rescue(each, side) for each in losers}
+        saved = salvage.save([*rescues.values()])
+        at = now_ms()
+        entries: list[Entry] = []
+        for one in losers:
+            rescue = rescues[one.tp]
+            entry = salvaged(
+                link.name, one, rescue.own, saved[rescue.own.place], rescue.place.topic, at
+            )
+            cut = one.cut_behind(rescue.own.end, at) if side is Side.TARGET else one.cut_back(at)
+            entries += [entry, *([cut] if cut else [])]
+        self._append(entries)
+
+    def _rescue(self, one: Divergence, side: Side) -> Rescue:
+        opened = self._link.books.of(one.tp).opened
+        assert opened is not None  # noqa: S101  # it was looked at
+        own, winner = one.own(side), one.own(Side.TARGET if side is Side.SOURCE else Side.SOURCE)
+        number = opened.source_topic_id if side is Side.SOURCE else opened.target_topic_id
+        cluster = self._clusters.of(side)
+        info = cluster.admin.topics.describe([own.place.topic])[own.place.topic]
+        return Rescue(own, number, len(info.partitions), winner.place)
+
+    def _append(self, entries: Iterable[Entry]) -> None:
+        self._hold()
+        entries = list(entries)
+        if entries:
+            self._link.ledger.append(entries)
+            self._link.read()
+
+    def _hold(self) -> None:
+        if self._lease is not None:
+            self._lease.require()
+
+    def _require(self) -> None:
+        if self._asked.stop.is_set():
+            raise StoppedError("nothing was turned round; a repeated failback goes on")
+
+    def _back_file(self, states: Mapping[TopicName, LinkState]) -> BackFile:
+        """Return the file of the link back.
+
+        Raises:
+            ConfigError: It cannot be made, or would replace another file.
+        """
+        asked, books = self._asked, self._link.books
+        names = {
+            str(tp.topic): str(each.opened.target_topic)
+            for tp, each in _part(self._link, states).partitions.items()
+            if each.opened is not None
+        }
+        self._link.ledger.read_groups(books)
+        groups = {each.group: each.mirror_group or each.group for each in books.groups.values()}
+        made = back_file(read(asked.file), asked.file.name, names, groups)
+        if asked.to.absolute().parent.resolve() != asked.file.absolute().parent.resolve():
+            text = f"must be in the folder of {asked.file}, as paths in a file begin there"
+            raise ConfigError((ConfigProblem("--to", text),))
+        if asked.to.exists() and not _is_of(asked.to, made):
+            text = (
+                f"{asked.to} exists, and is not the file of link {made.link}; name another one with"
+                " --to, or remove it"
+            )
+            raise ConfigError((ConfigProblem("--to", text),))
+        return made
+
+    def _write(self, back: BackFile) -> None:
+        """Write the file, unless somebody has edited it since an earlier failback wrote it."""
+        to = self._asked.to
+        if to.exists():
+            return
+        part = to.with_name(f".{to.name}.part")
+        part.write_text(back.text, "utf-8")
+        part.chmod(self._asked.file.stat().st_mode & 0o777)
+        part.replace(to)
+        sync_folder(to.absolute().parent)
+
+    def _reverse(
+        self, states: Mapping[TopicName, LinkState], plan: FailbackPlan, back: BackFile
+    ) -> None:
+        """Write that the link, or each topic that was failed over alone, is turned round."""
+        self._hold()
+        self._raise_level()
+        moves = Moves(self._link, [*states])
+        wins = {one.tp: winner for one in plan.look.partitions if (winner := plan.winner(one))}
+        moved = []
+        for state in moves.now:
+            topic = state.entry.topic
+            said = {str(w) for tp, w in wins.items() if topic in {WHOLE_LINK, tp.topic}}
+            word = said.pop() if len(said) == 1 else ""
+            moved.append(_reversed_from(state, moves.by, back.link, word))
+        moves.write(moved)
+
+    def _raise_level(self) -> None:
+        """Make older programs refuse the link; a cutover did not need that."""
+        known = self._link.books.identity
+        if known is not None and known.level < LEVEL:
+            self._link.ledger.append([replace(known, level=LEVEL, version=__version__)])
+
+
+_STILL_WRITTEN = (
+    "the losing side is still written to, faster than its records are salvaged: stop its producers,"
+    " then give the command again; what is salvaged is not copied again"
+)
+
+
+def _reversed_from(state: AnyState, by: Mover, back: LinkName, wins: str) -> AnyState:
+    if isinstance(state, Running):  # a cutover ended it, which has no state of its own
+        state = state.seal(by, 0).commit(by, 0).fail_over(by)
+    assert isinstance(state, FailedOver)  # noqa: S101  # by `require_over`
+    return state.reverse(by, back, wins)
+
+
+def require_over(books: LinkBooks) -> dict[TopicName, LinkState]:
+    """Return the states of a link, or of topics, that can be turned round; none after a cutover.
+
+    Raises:
+        LedgerError: The link was neither failed over nor cut over, or a failover did not end.
+    """
+    whole = books.state_of()
+    if whole is not None and whole.state != Stage.RUNNING:
+        _require_ended(whole)
+        return {WHOLE_LINK: whole}
+    own = {topic: each for topic, each in books.states.items() if each.is_closed}
+    for each in own.values():
+        _require_ended(each)
+    cut = [each for each in books.partitions.values() if each.cut is not None]
+    if not own and not cut:
+        raise LedgerError(
+            f"link {books.link} was neither failed over nor cut over, so clients write at the"
+            " source: fail over (`towpath failover FILE`) or cut over (`towpath cutover FILE`)"
+            " first"
+        )
+    return own
+
+
+def _require_ended(state: LinkState) -> None:
+    if state.state not in {Stage.FAILED_OVER, Stage.REVERSED}:
+        what = f"topic {state.topic} of link {state.link}" if state.topic else f"link {state.link}"
+        raise LedgerError(
+            f"{what} is {state.state}: its failover did not end; `towpath failover FILE` goes on"
+        )
+
+
+def _reversed(states: Mapping[TopicName, LinkState]) -> LinkState | None:
+    done = [each for each in states.values() if each.state == Stage.REVERSED]
+    return done[0] if done and len(done) == len(states) else None
+
+
+def _part(link: OpenLink, states: Mapping[TopicName, LinkState]) -> LinkBooks:
+    """Return the books of the topics that are turned round."""
+    books = link.books
+    whole = not states or WHOLE_LINK in states
+    part = books.copy()
+    part.partitions = {
+        tp: each
+        for tp, each in books.partitions.items()
+        if link.config.topics.matches(tp.topic) and (whole or tp.topic in states)
+    }
+    return part
+
+
+def all_salvaged(books: LinkBooks) -> list[Salvaged]:
+    """Return what was salvaged for a link, by partition."""
+    return [each for tp in sorted(books.partitions) for each in books.of(tp).salvaged]
+
+
+def _is_of(file: Path, made: BackFile) -> bool:
+    """Whether a file is that of the link back, as somebody may have edited it."""
+    try:
+        return f"link: {made.link}" in file.read_text("utf-8")
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,187 @@
+"""What a failback will do: which side's records stay, what is salvaged, what forbids it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from towpath.ledger.entries import Cut, LinkState, Salvaged, Stage
+from towpath.mirror.failback.divergence import Divergence, LoneRecords
+from towpath.mirror.failback.look import FailbackLook
+from towpath.model.amounts import counted
+from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailbackPlan:
+    """What a failback will do.
+
+    Attributes:
+        link: The link.
+        back: The link back.
+        look: What was found on both sides.
+        wins: The side whose records are to stay where both have some, `None` if nobody said.
+        states: The states of the link and of its topics, as far as there are any.
+        file_problems: Why the file of the link back cannot be written.
+    """
+
+    link: LinkName
+    back: LinkName
+    look: FailbackLook
+    wins: Side | None
+    states: Mapping[TopicName, LinkState]
+    file_problems: tuple[str, ...] = ()
+
+    @property
+    def conflicts(self) -> tuple[Divergence, ...]:
+        """The partitions where both sides have records of their own."""
+        return tuple(each for each in self.look.partitions if each.is_conflict)
+
+    @property
+    def undecided(self) -> tuple[Divergence, ...]:
+        """Those of which nobody has said whose records stay."""
+        return () if self.wins else tuple(each for each in self.conflicts if each.undecided)
+
+    @property
+    def tails(self) -> tuple[Divergence, ...]:
+        """The partitions of which the old source alone has records: they stay where they are."""
+        return tuple(
+            each for each in self.look.partitions if each.source.any and not each.target.any
+        )
+
+    @property
+    def mapped(self) -> tuple[Divergence, ...]:
+        """The partitions whose offsets cannot stay the same on the way back."""
+        return tuple(each for each in self.look.partitions if not each.identical)
+
+    def winner(self, one: Divergence) -> Side | None:
+        """Return whose records stay in a partition, `None` where nothing is to be decided."""
+        return (one.wins or self.wins) if one.is_conflict else None
+
+    def losers(self, side: Side) -> Iterator[tuple[Divergence, LoneRecords]]:
+        """Yield the partitions in which one side loses, with its records that are to be salvaged.
+
+        What was salvaged before is not among them.
+        """
+        for one in self.look.partitions:
+            winner = self.winner(one)
+            if winner is None or winner is side:
+                continue
+            own = one.own(side)
+            known = [each for each in one.salvaged if each.side is side]
+            if side is Side.TARGET and known:
+                continue  # what came behind it is copied back, as the border lies there
+            if not known or known[-1].end < own.end:
+                yield one, own
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why nothing can be done, a sentence each."""
+        return (
+            *map(str, self.look.problems),
+            *self.file_problems,
+            *(
+                f"{one.tp}: {_open(own)}"
+                for one in self.look.partitions
+                for own in self._opens(one)
+            ),
+        )
+
+    def _opens(self, one: Divergence) -> Iterator[LoneRecords]:
+        """Yield where a transaction is open of which it must be known what it leaves.
+
+        Clients of the target may have some; its records stay where they are, unless it loses.
+        """
+        if one.source.is_open:
+            yield one.source
+        if one.target.is_open and self.winner(one) is Side.SOURCE and not one.salvaged:
+            yield one.target
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be carried out."""
+        return not (self.refusals or self.undecided) and bool(self.look.partitions)
+
+    @property
+    def reversed(self) -> LinkState | None:
+        """The state of the link if it is turned round already."""
+        done = [each for each in self.states.values() if each.state == Stage.REVERSED]
+        return done[0] if done else None
+
+
+def _open(own: LoneRecords) -> str:
+    return (
+        f"a transaction is open on the {own.side} from offset {own.end} on, so it is not known"
+        " which records it leaves; its producer must end it, or the cluster does so after the"
+        " transaction's timeout: give the command again then"
+    )
+
+
+def borders(plan: FailbackPlan, at: int) -> list[Cut]:
+    """Return the cuts where the link back begins, as far as they move.
+
+    Args:
+        plan: What a failback does; all is salvaged that loses.
+        at: The present time, in ms since 1970.
+    """
+    found = []
+    for one in plan.look.partitions:
+        cut = one.cut_back(at)
+        if plan.winner(one) is Side.SOURCE:
+            cut = one.cut_behind(_salvaged_end(one), at)
+        if cut is not None:
+            found.append(cut)
+    return found
+
+
+def _salvaged_end(one: Divergence) -> int:
+    known = [each.end for each in one.salvaged if each.side is Side.TARGET]
+    return max(known, default=one.target.end)
+
+
+def salvaged(
+    link: LinkName, one: Divergence, own: LoneRecords, records: int, topic: TopicName, at: int
+) -> Salvaged:
+    """Return the entry of a salvage."""
+    return Salvaged(
+        link=link,
+        topic=one.tp.topic,
+        partition=one.tp.partition,
+        producer_id=one.cut.producer_id,
+        side=own.side,
+        first=own.first,
+        end=own.end,
+        records=records,
+        deleted=own.deleted,
+        salvage_topic=topic,
+        at=at,
+    )
+
+
+def refusal(plan: FailbackPlan) -> str:
+    """Return why a link was not turned round, for people; nobody may have agreed."""
+    if plan.refusals:
+        return "the link cannot be turned round, see above; nothing was changed"
+    if plan.undecided:
+        sides = [sum(max(0, each.own(side).records) for each in plan.undecided) for side in Side]
+        return (
+            f"{counted(len(plan.undecided), 'partition')} {_were(len(plan.undecided))} written on"
+            f" both sides since the cut: {counted(sides[0], 'record')} the source alone has,"
+            f" {counted(sides[1], 'record')} the target alone; say with --wins source or --wins"
+            " target whose stay in the topics. What the other side alone has is first copied to"
+            " salvage topics, counted and compared; nothing was changed"
+        )
+    if not plan.look.partitions:
+        return "the link has copied no topic that the file names; nothing was changed"
+    return "the link can be turned round; nothing was changed"
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def tp_names(partitions: Iterable[TopicPartition], most: int = 3) -> str:
+    """Return the names of the first partitions, and how many more there are."""
+    names = [str(each) for each in partitions]
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
