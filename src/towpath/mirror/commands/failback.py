@@ -13,12 +13,12 @@ from towpath.cli.options import LinkFile
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, show
 from towpath.cli.signals import stopping
-from towpath.config import load
 from towpath.mirror import COPYING
 from towpath.mirror.failback.back_file import back_name
 from towpath.mirror.show.display import Display
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import LinkName, Side
+from towpath.settings import load
 
 if TYPE_CHECKING:
     from threading import Event

@@ -12,12 +12,12 @@ from towpath.cli.options import LinkFile
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, show
 from towpath.cli.signals import stopping
-from towpath.config import load
 from towpath.mirror.commands.pausing import names
 from towpath.mirror.failback.salvage.replay import SalvagedPartition
 from towpath.mirror.failback.salvaged import ReplayWish, list_salvaged, replay_salvaged
 from towpath.mirror.show.failback_picture import salvage_as_json, salvage_picture
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.settings import load
 
 salvage = typer.Typer(
     help="Show and replay what one cluster alone had, where the other one's records stayed.",

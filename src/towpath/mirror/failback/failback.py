@@ -17,8 +17,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from towpath import __version__
-from towpath.config import LinkConfig
-from towpath.config.document import read
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import (
     LEVEL,
@@ -44,6 +42,8 @@ from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 from towpath.plan.lease import Lease
 from towpath.runtime.clock import now_ms
 from towpath.runtime.durable import sync_folder
+from towpath.settings import LinkConfig
+from towpath.settings.document import read
 
 _LOOKS = 5
 """How often what the losing side got meanwhile is salvaged, before its writers must be stopped."""

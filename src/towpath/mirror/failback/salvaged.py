@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from towpath.config import LinkConfig
 from towpath.ledger.events import What
 from towpath.ledger.link import open_link
 from towpath.ledger.wishes import read_begun, signature
@@ -19,6 +18,7 @@ from towpath.mirror.failback.salvage.replay import (
     salvaged_partitions,
 )
 from towpath.model.nouns import TopicName, TopicPartition
+from towpath.settings import LinkConfig
 
 
 @dataclass(frozen=True, slots=True)
