@@ -22,16 +22,15 @@ from towpath.mirror.failover.failover import (
 from towpath.mirror.failover.failover import (
     failover as fail_over,
 )
-from towpath.mirror.failover.failover import (
-    undo as take_back,
-)
 from towpath.mirror.failover.look import Scope
+from towpath.mirror.failover.moves import undo as take_back
 from towpath.mirror.failover.plan import FailoverPlan
 from towpath.mirror.show.failover_picture import as_json, done_lines, plan_picture
 from towpath.mirror.show.shapes import state_as_json
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.foreign import foreign
 from towpath.model.nouns import TopicName
-from towpath.settings import LinkConfig, load
+from towpath.settings import Duration, LinkConfig, load
 
 COSTS = 3
 """Exit code where something is lost, read twice, or left to do."""
@@ -56,6 +55,17 @@ def failover(
         bool, typer.Option("--dry-run", help="Show what it would cost, and change nothing.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    wait: Annotated[
+        bool,
+        typer.Option(
+            "--wait",
+            help="Producers have stopped: wait until the run has copied all that they wrote; then"
+            " nothing is lost or read twice.",
+        ),
+    ] = False,
+    within: Annotated[
+        str, typer.Option(metavar="TIME", help="How long --wait waits at most, such as 10m.")
+    ] = "10m",
     undo: Annotated[
         bool,
         typer.Option(
@@ -69,6 +79,7 @@ def failover(
     config = load(file)
     if undo:
         return _undo(config, names(topics))
+    patience = _seconds(within) if wait else 0.0
     with stopping() as stop, Bar("looking at both clusters", "partitions") as bar:
 
         def agreed(plan: FailoverPlan) -> bool:
@@ -81,6 +92,7 @@ def failover(
         asked = FailoverRequest(
             scope=scope,
             agreed=agreed,
+            wait=patience,
             stop=stop,
             told=lambda what, done, of: bar.doing(what, "partitions", done, of),
         )
@@ -97,6 +109,7 @@ def _shown(config: LinkConfig, found: FailoverReport, *, dry_run: bool) -> int:
     if found.done:
         parts += map(line, done_lines(found, server))
     else:
+        parts += [line(f"not drained: {each}") for each in found.missing]
         parts.append(line("nothing was changed"))
     show(Group(*parts), data)
     if not (found.done or dry_run):
@@ -117,6 +130,13 @@ def _undo(config: LinkConfig, topics: Sequence[TopicName]) -> int:
 def _running(state: LinkState) -> str:
     what = f"topic {state.topic} of link {state.link}" if state.topic else f"link {state.link}"
     return f"{what} is {state.state} again; `towpath run FILE` goes on copying"
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(Duration.parse(text))
+    except ValueError as error:
+        raise ConfigError((ConfigProblem("--within", foreign(error)),)) from None
 
 
 def _server(config: LinkConfig) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
@@ -21,43 +21,36 @@ from towpath import __version__
 from towpath.cluster.data.client import Client
 from towpath.groups.model import SyncReport
 from towpath.groups.settle import settle
-from towpath.ledger.alive import Life, RunLife, this_host
+from towpath.ledger.alive import Life, RunLife
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import LEVEL, WHOLE_LINK, Cut, LinkIdentity, LinkState
+from towpath.ledger.entries import LEVEL, Cut, LinkIdentity, LinkState
 from towpath.ledger.events import What
-from towpath.ledger.ledger import SESSIONS
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.states import (
-    AnyState,
     Committed,
     Draining,
-    FailedOver,
-    Mover,
     Reversed,
     Running,
     Sealed,
-    begun,
-    state_of,
 )
 from towpath.ledger.wishes import read_begun, require_copied
 from towpath.mirror.failover.cuts import cut_of
+from towpath.mirror.failover.drain import Drain
 from towpath.mirror.failover.fences import Fence, Fenced, Fencer, fence_of, fence_transactions
 from towpath.mirror.failover.look import Looker, Scope
+from towpath.mirror.failover.moves import Moves, sealed, undone
 from towpath.mirror.failover.plan import FailoverPlan, PartitionPlan, PositionPlan
 from towpath.mirror.mm2.publish import publishing
 from towpath.model.errors import LedgerError, LinkHeldError, StoppedError
-from towpath.model.nouns import Side, TargetOffset, TopicName, TopicPartition
+from towpath.model.nouns import Side, TargetOffset, TopicPartition
 from towpath.plan.lease import Lease, last_signs
 from towpath.records.permit import TAKEOVER
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
-from towpath.runtime.user import this_user
 from towpath.settings import LinkConfig
 
 FENCES = 30.0
 """Seconds for the fences of all partitions; those without a leader stay open, and say so."""
-_MINUTES = 10 * 60_000
-"""Milliseconds after which somebody has to look at a move that did not end."""
 _LOOK = 0.5
 Telling = Callable[[str, int, int], None]
 """Called with what is done now, how many are done, and how many there are."""
@@ -70,12 +63,14 @@ class FailoverRequest:
     Attributes:
         scope: What of the link.
         agreed: Called with the plan; returns whether to carry it out.
+        wait: Seconds for the drain of the source, whose producers have stopped; 0 for none.
         stop: Set to end early; what was begun stands in the ledger.
         told: Called with the progress.
     """
 
     scope: Scope
     agreed: Callable[[FailoverPlan], bool]
+    wait: float = 0.0
     stop: threading.Event = field(default_factory=threading.Event)
     told: Telling = lambda _what, _done, _of: None
 
@@ -121,67 +116,6 @@ def failover(config: LinkConfig, asked: FailoverRequest) -> FailoverReport:
         return _Failover(link, asked, stack).go()
 
 
-def undo(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[LinkState, ...]:
-    """Take back a failover that has written nothing yet that stays; return the states now.
-
-    Raises:
-        ClusterError: The target could not be reached, or refused.
-        LedgerError: There is nothing to take back, or it is too late.
-    """
-    with open_link(config) as link:
-        read_begun(link)
-        states = Moves(link, topics)
-        moved = [_undone(each, states.by) for each in states.now]
-        states.write(moved)
-        link.events.tell(What.FAILOVER_UNDONE, topics=[*topics])
-        return tuple(each.entry for each in moved)
-
-
-def _undone(state: AnyState, by: Mover) -> AnyState:
-    if isinstance(state, Sealed):
-        return state.undo(by)
-    if isinstance(state, Draining):
-        return state.give_up(by)
-    name = state.entry.state.replace("_", " ")
-    why = (
-        "fences or offsets of groups are written, which stay; `towpath failover FILE` goes on"
-        if isinstance(state, Committed)
-        else "there is no failover to take back"
-    )
-    raise LedgerError(f"link {state.entry.link} is {name}: {why}")
-
-
-class Moves:
-    """The states of a link, or of some of its topics, and the moves between them.
-
-    Attributes:
-        by: Who moves it.
-        now: The state of each thing that moves.
-    """
-
-    def __init__(self, link: OpenLink, topics: Sequence[TopicName] = ()) -> None:
-        self._link = link
-        self.by = Mover(this_user(), this_host(), now_ms())
-        self.now: list[AnyState] = []
-        for topic in topics or [WHOLE_LINK]:
-            entry = link.books.state_of(topic)
-            self.now.append(state_of(entry) if entry is not None else begun(link.name, topic))
-
-    def write(self, states: Sequence[AnyState]) -> None:
-        """Write states to the ledger, and to runs that listen."""
-        entries = [each.entry for each in states]
-        self._link.ledger.append(entries)
-        self._link.ledger.append(entries, SESSIONS)
-        for entry in entries:
-            self._link.books.take(entry)
-        self.now = [*states]
-
-    def later(self) -> int:
-        """Return when somebody has to look."""
-        self.by = replace(self.by, at=now_ms())
-        return self.by.at + _MINUTES
-
-
 class _Failover:
     def __init__(self, link: OpenLink, asked: FailoverRequest, stack: ExitStack) -> None:
         self._link, self._asked, self._stack = link, asked, stack
@@ -200,6 +134,9 @@ class _Failover:
             report.state = self._moves.now[0].entry
             return report
         for name, part in self._parts():
+            if report.missing and name == "seal":
+                report.state = self._moves.now[0].entry
+                return report
             if self._asked.stop.is_set():
                 raise StoppedError(f"before the part `{name}`; a repeated failover goes on there")
             began = time.monotonic()
@@ -209,11 +146,37 @@ class _Failover:
         return report
 
     def _parts(self) -> Iterator[tuple[str, Callable[[FailoverReport], None]]]:
+        if self._asked.wait and any(isinstance(each, _COPYING) for each in self._moves.now):
+            yield "drain", self._drain
         yield "seal", self._seal
         yield "fence", self._fence
         if self._looker.scope.config(self._link.config.groups) is not None:
             yield "groups", self._groups
         yield "end", self._end
+
+    # Drain
+
+    def _drain(self, report: FailoverReport) -> None:
+        """Wait until the run that lives has copied all that producers wrote before they stopped."""
+        link, moves, asked = self._link, self._moves, self._asked
+        _require_drain(report.plan)
+        until, patience = moves.later(), Deadline.after(asked.wait)
+        copying = [each for each in moves.now if isinstance(each, Running)]
+        if copying:
+            moves.write([each.drain(moves.by, until) for each in copying])
+        drain = Drain()
+        while not patience.over and not asked.stop.is_set():
+            link.read()
+            drain.look(self._looker.partitions())
+            if drain.over:
+                return
+            asked.told("waiting for the drain", *drain.done)
+            asked.stop.wait(_LOOK)
+        moves.later()
+        moves.write([undone(each, moves.by) for each in moves.now])
+        if asked.stop.is_set():
+            raise StoppedError("before all was copied; the link goes on as before")
+        report.missing += drain.left
 
     # Seal
 
@@ -223,7 +186,7 @@ class _Failover:
         link.events.tell(What.FAILOVER_STARTED, topics=[*self._asked.scope.topics])
         self._raise_level()
         until = moves.later()
-        moves.write([_sealed(each, moves.by, until) for each in moves.now])
+        moves.write([sealed(each, moves.by, until) for each in moves.now])
         if not self._asked.scope.topics:
             self._until_alone(report.plan.run)
             self._lease()
@@ -371,16 +334,27 @@ class _Failover:
         )
 
 
+_COPYING = (Running, Draining)
+
+
+def _require_drain(plan: FailoverPlan) -> None:
+    """Raise if nobody can copy the rest.
+
+    Raises:
+        LedgerError: The source does not answer, or no run of the link lives.
+    """
+    why = ""
+    if plan.source_gone:
+        why = f"the source does not answer ({plan.source_gone}); leave out --wait"
+    elif plan.run is None or plan.run.state is not Life.ALIVE:
+        why = "no run of it lives that could copy the rest; start `towpath run FILE` beside"
+    if why:
+        raise LedgerError(f"link {plan.link} cannot be drained: {why}")
+
+
 def _is_done(fence: Fence, plan: PartitionPlan) -> bool:
     """Whether an earlier attempt has fenced a partition, and written where it was cut."""
     return plan.cut is not None and plan.cut.fences > 0 and not fence.ids
-
-
-def _sealed(state: AnyState, by: Mover, until: int) -> AnyState:
-    """Return the state in which nothing is copied, whatever an earlier attempt came to."""
-    if isinstance(state, Running | Draining):
-        return state.seal(by, until)
-    return state.again(by, until) if isinstance(state, FailedOver) else state
 
 
 def left_behind(each: PositionPlan) -> str:

@@ -1,0 +1,105 @@
+"""Moves of a link from one state to the next, written before their effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from towpath.ledger.alive import this_host
+from towpath.ledger.entries import WHOLE_LINK, LinkState
+from towpath.ledger.events import What
+from towpath.ledger.ledger import SESSIONS
+from towpath.ledger.link import OpenLink, open_link
+from towpath.ledger.states import (
+    AnyState,
+    Committed,
+    Draining,
+    FailedOver,
+    Mover,
+    Running,
+    Sealed,
+    begun,
+    state_of,
+)
+from towpath.ledger.wishes import read_begun
+from towpath.model.errors import LedgerError
+from towpath.model.nouns import TopicName
+from towpath.runtime.clock import now_ms
+from towpath.runtime.user import this_user
+from towpath.settings import LinkConfig
+
+_MINUTES = 10 * 60_000
+"""Milliseconds after which somebody has to look at a move that did not end."""
+
+
+def undo(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[LinkState, ...]:
+    """Take back a failover that has written nothing yet that stays; return the states now.
+
+    Raises:
+        ClusterError: The target could not be reached, or refused.
+        LedgerError: There is nothing to take back, or it is too late.
+    """
+    with open_link(config) as link:
+        read_begun(link)
+        states = Moves(link, topics)
+        moved = [undone(each, states.by) for each in states.now]
+        states.write(moved)
+        link.events.tell(What.FAILOVER_UNDONE, topics=[*topics])
+        return tuple(each.entry for each in moved)
+
+
+def undone(state: AnyState, by: Mover) -> AnyState:
+    """Return the state before a failover that has written nothing yet that stays.
+
+    Raises:
+        LedgerError: There is nothing to take back, or it is too late.
+    """
+    if isinstance(state, Sealed):
+        return state.undo(by)
+    if isinstance(state, Draining):
+        return state.give_up(by)
+    name = state.entry.state.replace("_", " ")
+    why = (
+        "fences or offsets of groups are written, which stay; `towpath failover FILE` goes on"
+        if isinstance(state, Committed)
+        else "there is no failover to take back"
+    )
+    raise LedgerError(f"link {state.entry.link} is {name}: {why}")
+
+
+class Moves:
+    """The states of a link, or of some of its topics, and the moves between them.
+
+    Attributes:
+        by: Who moves it.
+        now: The state of each thing that moves.
+    """
+
+    def __init__(self, link: OpenLink, topics: Sequence[TopicName] = ()) -> None:
+        self._link = link
+        self.by = Mover(this_user(), this_host(), now_ms())
+        self.now: list[AnyState] = []
+        for topic in topics or [WHOLE_LINK]:
+            entry = link.books.state_of(topic)
+            self.now.append(state_of(entry) if entry is not None else begun(link.name, topic))
+
+    def write(self, states: Sequence[AnyState]) -> None:
+        """Write states to the ledger, and to runs that listen."""
+        entries = [each.entry for each in states]
+        self._link.ledger.append(entries)
+        self._link.ledger.append(entries, SESSIONS)
+        for entry in entries:
+            self._link.books.take(entry)
+        self.now = [*states]
+
+    def later(self) -> int:
+        """Return when somebody has to look."""
+        self.by = replace(self.by, at=now_ms())
+        return self.by.at + _MINUTES
+
+
+def sealed(state: AnyState, by: Mover, until: int) -> AnyState:
+    """Return the state in which nothing is copied, whatever an earlier attempt came to."""
+    if isinstance(state, Running | Draining):
+        return state.seal(by, until)
+    return state.again(by, until) if isinstance(state, FailedOver) else state
