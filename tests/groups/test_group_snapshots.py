@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.groups.group_snapshots import is_news, seen
+from towpath.groups.group_snapshots import group_entry, is_news
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
 from towpath.ledger.entries import SeenGroup, SeenPosition, decode, encode
 from towpath.ledger.offsets import Exactness, TranslatedOffset
@@ -65,12 +65,12 @@ def offsets(entry: SeenGroup) -> dict[TopicPartition, int]:
 def test_what_the_source_no_longer_has_stays(
     first: dict[TopicPartition, int], then: dict[TopicPartition, int]
 ) -> None:
-    before = seen(LINK, report(first), IDS, None)
-    after = seen(LINK, report(then, at=2), IDS, before)
+    before = group_entry(LINK, report(first), IDS, None)
+    after = group_entry(LINK, report(then, at=2), IDS, before)
     assert offsets(before) == first
     assert offsets(after) == first | then
     assert decode(*encode(after)) == after
-    emptied = seen(LINK, report({}, at=3), {}, after)
+    emptied = group_entry(LINK, report({}, at=3), {}, after)
     assert offsets(emptied) == first | then
     assert not is_news(emptied, after)
 
@@ -80,21 +80,21 @@ def test_offsets_of_a_topic_that_was_made_again_go(
     first: dict[TopicPartition, int], then: dict[TopicPartition, int]
 ) -> None:
     again = {**IDS, TOPICS[0]: TopicId("a-2")}
-    before = seen(LINK, report(first), IDS, None)
-    after = seen(LINK, report(then, at=2), again, before)
+    before = group_entry(LINK, report(first), IDS, None)
+    after = group_entry(LINK, report(then, at=2), again, before)
     kept = {tp: offset for tp, offset in first.items() if tp.topic != TOPICS[0]}
     assert offsets(after) == kept | then
 
 
 def test_only_what_was_read_back_counts_as_ours() -> None:
     (tp, *_) = TPS
-    written = seen(LINK, report({tp: 7}), IDS, None)
+    written = group_entry(LINK, report({tp: 7}), IDS, None)
     assert written.positions[tp] == SeenPosition(
         0, SourceOffset(7), SourceOffset(7), TargetOffset(107), "CONFIRMED", "m"
     )
-    there = seen(LINK, report({tp: 7}, 2, PositionOutcome.UNCHANGED), IDS, written)
+    there = group_entry(LINK, report({tp: 7}, 2, PositionOutcome.UNCHANGED), IDS, written)
     assert not is_news(there, written)
-    lost = seen(LINK, report({tp: 9}, 3, PositionOutcome.UNKNOWN), IDS, written)
+    lost = group_entry(LINK, report({tp: 9}, 3, PositionOutcome.UNKNOWN), IDS, written)
     assert lost.positions[tp] == SeenPosition(
         0, SourceOffset(9), SourceOffset(7), TargetOffset(107), "UNKNOWN", "m"
     )

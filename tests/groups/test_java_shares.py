@@ -13,7 +13,7 @@ from tests.support.kafka import Record, produce
 from tests.support.mirror import Mirror
 from towpath.dev import distribution
 from towpath.engine import java
-from towpath.groups.group_standings import look
+from towpath.groups.group_standings import look_at_groups
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
 from towpath.ledger.offsets import Exactness
@@ -60,7 +60,7 @@ def test_what_a_share_group_accepted_comes_again_only_as_it_is_told(
         assert start in {0, 4}, "it may not be written yet that 0 to 3 are accepted"
         assert told == {done: (10, Exactness.EXACT), holes: (start, Exactness.BOUNDED)}
         assert [first[each].again for each in (done, holes)] == [0, 8 - start]
-        seen = look(mirror.config)
+        seen = look_at_groups(mirror.config)
         lags = {each.group.name: seen.lag(each).source.records for each in seen.report.positions}
         assert lags == {done: 0, holes: 2}, "as the broker says"
 

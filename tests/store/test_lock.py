@@ -20,7 +20,7 @@ from towpath.model.errors import ObjectExistsError, StoreRefusedError
 from towpath.runtime.clock import now_ms
 from towpath.settings import LockMode, Size, StoreConfig
 from towpath.store import Store
-from towpath.store.azure.azure import kept
+from towpath.store.azure.azure import write_headers
 from towpath.store.objects import ObjectLock, Put
 
 DAY = 86_400_000
@@ -92,12 +92,12 @@ def test_azure_gets_a_policy_with_the_object() -> None:
     """Azurite knows no immutability, so only what is sent is looked at."""
     for mode, said in ((LockMode.GOVERNANCE, "unlocked"), (LockMode.COMPLIANCE, "locked")):
         at = now_ms() + DAY
-        headers = kept(Put(only_new=True, lock=ObjectLock(mode, at)))
+        headers = write_headers(Put(only_new=True, lock=ObjectLock(mode, at)))
         assert headers["x-ms-immutability-policy-mode"] == said
         told = parsedate_to_datetime(headers["x-ms-immutability-policy-until-date"])
         assert told.timestamp() == at // 1000
         assert headers["x-ms-immutability-policy-until-date"].endswith(" GMT")
-    assert "x-ms-immutability-policy-mode" not in kept(Put(only_new=True))
+    assert "x-ms-immutability-policy-mode" not in write_headers(Put(only_new=True))
 
 
 @pytest.mark.parametrize("url", ["file:///x", "gs://bucket/x"])

@@ -14,7 +14,7 @@ from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.format.files import read_object
 from towpath.archive.log import ArchiveState, CommitLog
 from towpath.archive.model import PartitionId
-from towpath.archive.upkeep.compacting import held
+from towpath.archive.upkeep.compacting import archive_lease
 from towpath.archive.upkeep.compaction_rounds import WORK, Compaction, CompactionProgress
 from towpath.archive.upkeep.slice.compact_slice import compact
 from towpath.archive.upkeep.slice.compact_work import CompactResult, CompactSlice
@@ -58,7 +58,7 @@ def compacted(
     stop = threading.Event()
     with Store(config.store) as store:
         log = CommitLog.open(store, config.region)
-        with held(config, store, WORK, stop) as lease:
+        with archive_lease(config, store, WORK, stop) as lease:
             log.follow()
             progress = CompactionProgress()
             work = Compaction(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import CommitLog
-from towpath.archive.upkeep.compacting import held
+from towpath.archive.upkeep.compacting import archive_lease
 from towpath.archive.upkeep.forgetting import Forgetting, ForgetWishes, ForgetWork
 from towpath.archive.upkeep.slice.forget_slice import ForgetResult, ForgetSlice, forget
 from towpath.store import Store
@@ -27,7 +27,7 @@ def forgotten(
     wishes = ForgetWishes(key=key, writes=writes, **more)  # type: ignore[arg-type]
     with Store(config.store) as store:
         log = CommitLog.open(store, config.region)
-        with held(config, store, "forget", stop) as lease:
+        with archive_lease(config, store, "forget", stop) as lease:
             log.follow()
             mine = lease if writes else None
             work = ForgetWork(config, wishes, log, mine, erased, stop, lambda _: None)

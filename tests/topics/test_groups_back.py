@@ -11,7 +11,7 @@ from tests.support.clients.groups import commit_with, rest, standing
 from tests.support.mirror import Mirror
 from tests.support.subjects.ways_back import COPIED, There, cut_over, outcomes, write
 from towpath.dev.broker import LocalCluster
-from towpath.groups.group_standings import look, translated
+from towpath.groups.group_standings import look_at_groups, translated
 from towpath.groups.model import GroupPosition, PositionOutcome
 from towpath.ledger.link import open_link
 from towpath.ledger.offsets import Exactness
@@ -102,7 +102,7 @@ def test_what_was_written_stays_where_nobody_can_read_the_ledger_beside_the_mirr
     file = back.folder / f"{back.link}.yaml"
     text = file.read_text().replace(new.bootstrap, "127.0.0.1:1").replace("30s", "1s", 1)
     file.write_text(text)
-    first, second, third = look(load(file)).report.positions
+    first, second, third = look_at_groups(load(file)).report.positions
     assert {first.outcome, second.outcome} == {PositionOutcome.UNCHANGED}
     assert (first.known, second.known) == (7, 4)
     assert third.group.name == strange

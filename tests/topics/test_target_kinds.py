@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.topics.target_kinds import TargetKind, kind_of, taken, uncertain
+from towpath.topics.target_kinds import TargetKind, accepted_configs, kind_of, uncertain
 
 KAFKA = frozenset({"retention.ms", "min.insync.replicas", "segment.ms"})
 CLOUD = "seed-1.abc.fmc.prd.cloud.redpanda.com"
@@ -30,9 +30,9 @@ def test_a_cluster_shows_what_it_is(
 
 
 def test_kafka_takes_what_it_knows_and_redpanda_what_is_listed() -> None:
-    assert taken(TargetKind.KAFKA, KAFKA) == KAFKA
-    assert taken(TargetKind.REDPANDA, KAFKA) == {"retention.ms", "segment.ms"}
-    assert taken(TargetKind.SERVERLESS, KAFKA) == {"retention.ms"}
+    assert accepted_configs(TargetKind.KAFKA, KAFKA) == KAFKA
+    assert accepted_configs(TargetKind.REDPANDA, KAFKA) == {"retention.ms", "segment.ms"}
+    assert accepted_configs(TargetKind.SERVERLESS, KAFKA) == {"retention.ms"}
 
 
 def test_a_guess_is_told() -> None:

@@ -12,7 +12,7 @@ from towpath.model.nouns import LinkName, SourceOffset, TargetOffset, TopicId, T
 _NOTHING = SeenPosition(0, SourceOffset(-1))
 
 
-def seen(
+def group_entry(
     link: LinkName, report: GroupReport, ids: Mapping[TopicName, TopicId], last: SeenGroup | None
 ) -> SeenGroup:
     """Return the ledger entry for a group.

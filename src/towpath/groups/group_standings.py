@@ -88,7 +88,7 @@ def differs(position: GroupPosition) -> bool:
     return not (position.settled or left_out)
 
 
-def look(config: LinkConfig, wanted: Iterable[str] | None = None) -> GroupsLook:
+def look_at_groups(config: LinkConfig, wanted: Iterable[str] | None = None) -> GroupsLook:
     """Return the offsets of a link's groups on both sides.
 
     Args:

@@ -16,7 +16,7 @@ Last = Callable[[str], Mapping[TopicPartition, SeenPosition]]
 """Returns what the ledger remembers of the positions of a group."""
 
 
-def named(
+def with_target_names(
     groups: Mapping[str, SourceGroup], target_name: Callable[[str], str], last: Last
 ) -> Iterator[TranslatedGroup]:
     """Yield groups with their target names; groups that would share a name get none.

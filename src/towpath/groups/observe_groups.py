@@ -193,7 +193,9 @@ def target_now(
     )
 
 
-def held(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> TargetView:
+def with_blocked_groups(
+    target: Admin, view: TargetView, groups: Iterable[ClientGroup]
+) -> TargetView:
     """Return the view, with the groups that classic Kafka Streams members block.
 
     Args:

@@ -16,19 +16,19 @@ from towpath.groups.earlier import EarlierLinks
 from towpath.groups.foreign_topics import ForeignTopics, was_mirrored_before
 from towpath.groups.keeping import Keeper
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
-from towpath.groups.naming import named
+from towpath.groups.naming import with_target_names
 from towpath.groups.observe_groups import (
     SourceView,
     TargetView,
-    held,
     source_known,
     source_now,
     surely,
     target_now,
+    with_blocked_groups,
 )
 from towpath.groups.offset_maps import Answer, Positions
 from towpath.groups.sync_state import GroupMemory
-from towpath.groups.target_offsets import answered, place
+from towpath.groups.target_offsets import place, with_target_offsets
 from towpath.groups.write import client_of, under_members, write
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.link import OpenLink
@@ -172,7 +172,7 @@ class GroupSync:
         spots = {tp: self._place(tp, source, target) for tp in mirrors}
         looked = time.monotonic()
         with self._foreign.open():
-            told = [answered(each, spots, self._answer) for each in translated]
+            told = [with_target_offsets(each, spots, self._answer) for each in translated]
         target = self._fronts.seen(told, spots, target)
         decided = partial(self._decided, told, spots, renew=renew, ending=ending)
         target, positions = self._surely(decided, target, really=really, renew=renew)
@@ -208,7 +208,7 @@ class GroupSync:
         if renew or not really:
             # Somebody waits for the answer, and is to know whether the members go by themselves.
             busy = {client_of(each) for each in positions if under_members(each)}
-            seen = held(self._link.target, seen, busy)
+            seen = with_blocked_groups(self._link.target, seen, busy)
         if really:
             due_groups = {client_of(each) for each in positions if each.due}
             seen = surely(self._link.target, seen, due_groups)
@@ -254,7 +254,7 @@ class GroupSync:
             for name, group in sorted(source.groups.items())
             if self._reads_mirrored(group.commits)
         }
-        yield from named(read, self._config.target_name, self._last)
+        yield from with_target_names(read, self._config.target_name, self._last)
 
     def _last(self, name: str) -> Mapping[TopicPartition, SeenPosition]:
         known = self._memory.of(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from towpath.groups.group_snapshots import is_news, seen
+from towpath.groups.group_snapshots import group_entry, is_news
 from towpath.groups.model import SyncReport
 from towpath.ledger.entries import Removed, SeenGroup
 from towpath.ledger.link import OpenLink
@@ -53,7 +53,7 @@ class GroupMemory:
         held, due = self._link.books.groups, []
         for each in report.groups:
             known = self.of(each.group.name)
-            entry = seen(self._link.config.link, each, ids, known)
+            entry = group_entry(self._link.config.link, each, ids, known)
             if is_news(entry, known):
                 self._latest[entry.group] = known = entry
             there = held.get(each.group.name)

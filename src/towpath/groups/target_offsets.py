@@ -45,7 +45,7 @@ def place(
     return MirrorPlace(mirror=opened.target, reason=reason)
 
 
-def answered(
+def with_target_offsets(
     group: TranslatedGroup,
     places: dict[TopicPartition, MirrorPlace],
     answer: Callable[[TopicPartition, SourceOffset], Answer],

@@ -15,7 +15,7 @@ _NOT_HELD = (
 )
 
 
-def told(offsets: int) -> str:
+def at_risk_text(offsets: int) -> str:
     """Return a sentence about the number of offsets that the target may delete at once."""
     if not offsets:
         return "nothing that the source has now would go at once"
@@ -48,4 +48,4 @@ class AtRisk:
 
 def why_at_risk(reasons: Iterable[Reason], offsets: int) -> str:
     """Return why records are at risk, how many of them, and what to do."""
-    return f"{sentence(tuple(reasons))}; {told(offsets)}; {_NOT_HELD}"
+    return f"{sentence(tuple(reasons))}; {at_risk_text(offsets)}; {_NOT_HELD}"

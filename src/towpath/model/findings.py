@@ -30,7 +30,7 @@ class Cause(StrEnum):
     """The mirror topic deletes what the source has, by settings that the link may not change."""
 
 
-def beside(about: str, text: str) -> str:
+def without_side(about: str, text: str) -> str:
     """Return a text without the side that its subject already names.
 
     Errors of clusters begin with the side, which need not be said twice.
@@ -64,7 +64,7 @@ class Note:
     section: Heading = Heading.NONE
 
     def __str__(self) -> str:
-        return f"{self.about}: {beside(self.about, self.text)}"
+        return f"{self.about}: {without_side(self.about, self.text)}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,7 +82,7 @@ class Problem:
     cause: Cause
 
     def __str__(self) -> str:
-        return f"{self.about}: {beside(self.about, self.text)}"
+        return f"{self.about}: {without_side(self.about, self.text)}"
 
     @classmethod
     def of(cls, error: ClusterError, about: str) -> Problem:

@@ -170,7 +170,7 @@ def after(retention: int | str) -> str:
     return f" {span(int(str(retention)) / 1000)}" if int(str(retention)) >= 0 else ""
 
 
-def kept(retention: int | str) -> str:
+def retention_text(retention: int | str) -> str:
     """Return the retention time of offsets in brackets; "" if unknown (-1 ms)."""
     return f" ({span(int(str(retention)) / 1000)})" if int(str(retention)) >= 0 else ""
 

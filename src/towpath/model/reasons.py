@@ -23,10 +23,10 @@ from towpath.model.reason_texts import (
     compacts,
     doubled,
     holes,
-    kept,
     kind_off,
     other_records,
     refused,
+    retention_text,
     target_deleted,
     target_lost,
     tighter,
@@ -333,8 +333,8 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ),
         ReasonCode.GROUP_OVERDUE: lambda group, retention: (
             f"what group {group} has on the target was committed longer ago than offsets are kept"
-            f" there{kept(retention)}, so it is gone or goes at any moment; `towpath groups sync`"
-            " commits it anew"
+            f" there{retention_text(retention)}, so it is gone or goes at any moment;"
+            " `towpath groups sync` commits it anew"
         ),
         ReasonCode.POSITION_GONE: lambda offset: (
             f"offset {offset} was written to the target, and is gone there: it expired"

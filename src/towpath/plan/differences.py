@@ -100,7 +100,7 @@ def differences(
     return _gathered(clients, caught_up, part)
 
 
-def again(
+def observe_again(
     clients: SubjectClients,
     before: Differences,
     done: Iterable[Step],

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from towpath.model.amounts import counted, shortened, size
-from towpath.model.findings import Heading, Note, beside
+from towpath.model.findings import Heading, Note, without_side
 from towpath.model.quoting import quoted
 from towpath.plan.kinds import Step, StepKinds
 from towpath.plan.model import ClusterFacts, Plan
@@ -100,7 +100,7 @@ def remarks(plan: Plan) -> list[str]:
     for section, notes in by_heading(plan.notes).items():
         told += [f"{section}:"] if section else []
         told += [
-            f"{'  ' if section else 'note: '}{_named(about)}: {beside(_named(about), text)}"
+            f"{'  ' if section else 'note: '}{_named(about)}: {without_side(_named(about), text)}"
             for text, about in grouped(notes).items()
         ]
     return told + [f"problem: {problem}" for problem in plan.problems]

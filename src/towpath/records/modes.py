@@ -50,6 +50,6 @@ def dropped(change: RecordChange) -> Reason:
     return Reason.of(ReasonCode.RECORDS_DROPPED, rules=", ".join(change.rules))
 
 
-def taken(found: int, expected: int) -> Reason:
+def why_taken(found: int, expected: int) -> Reason:
     """Return the reason that a record lies at target offset `found` instead of its own."""
     return Reason.of(ReasonCode.OFFSET_TAKEN, found=found, expected=expected)

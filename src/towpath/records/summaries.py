@@ -23,7 +23,7 @@ _SCHEMA = pa.schema(
 )
 
 
-def told(summaries: Iterable[Summary], throttled: Throttled) -> pa.RecordBatch:
+def summary_rows(summaries: Iterable[Summary], throttled: Throttled) -> pa.RecordBatch:
     """Return the rows of a slice (`TOLD`).
 
     Args:

@@ -20,7 +20,7 @@ from towpath.model.schemas import (
 )
 from towpath.schemas.difference import SchemaDifference, Skip
 from towpath.schemas.observed_schemas import ObservedSchemas
-from towpath.schemas.parts import refused, said, stripped, why
+from towpath.schemas.parts import names_of_parts, refused, stripped, why_left_out
 from towpath.schemas.past import Past
 from towpath.schemas.steps import RestoreSubject, SetSubjectConfig
 from towpath.settings import SchemaRules
@@ -108,7 +108,7 @@ class Configs:
         if wanted == SubjectConfig() or wanted.over(now) == now:
             return
         if forbidden := wanted.extras & refused(self._config):
-            text = f"{said(forbidden)} is set for it, and the file says `fail`"
+            text = f"{names_of_parts(forbidden)} is set for it, and the file says `fail`"
             self._found.problem(name, f"what is set for it stays at the source: {text}", Skip.PARTS)
             return
         yield SetSubjectConfig(
@@ -116,7 +116,7 @@ class Configs:
             wanted.mode,
             wanted.compatibility,
             wanted.normalize,
-            told(now),
+            settings_text(now),
             wanted.more,
             now.mode if qualified(mirror).name else None,
         )
@@ -130,8 +130,10 @@ class Configs:
         if asked.normalize is not None and NORMALIZE in self._seen.traits.lacks:
             left, wanted = left | {NORMALIZE}, replace(wanted, normalize=None)
         if left:
-            reason = why(left, self._config, self._seen.traits)
-            self._found.note(name, f"{said(left)} of the subject stay at the source, {reason}")
+            reason = why_left_out(left, self._config, self._seen.traits)
+            self._found.note(
+                name, f"{names_of_parts(left)} of the subject stay at the source, {reason}"
+            )
         rest = wanted.rest
         if alias := rest.pop(ALIAS, None):
             text = f"its alias {alias} stays at the source; set it on the target after the cutover"
@@ -139,7 +141,7 @@ class Configs:
         return wanted.having(rest)
 
 
-def told(config: SubjectConfig) -> str:
+def settings_text(config: SubjectConfig) -> str:
     """Return a subject's settings as text for people."""
     normalize = "" if config.normalize is None else f"normalize {str(config.normalize).lower()}"
     more = ", ".join(

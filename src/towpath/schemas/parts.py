@@ -42,12 +42,12 @@ def refused(config: SchemaRules) -> frozenset[str]:
     return frozenset(part for part, each in config.policies.items() if each is Extras.FAIL)
 
 
-def said(parts: Iterable[str]) -> str:
+def names_of_parts(parts: Iterable[str]) -> str:
     """Return the names of parts, for people."""
     return " and ".join(_WORDS[part] for part in sorted(parts))
 
 
-def why(parts: Iterable[str], config: SchemaRules, traits: Traits) -> str:
+def why_left_out(parts: Iterable[str], config: SchemaRules, traits: Traits) -> str:
     """Return why parts stay at the source, for people."""
     given = {part for part, policy in config.policies.items() if policy is Extras.STRIP}
     if given.issuperset(parts):

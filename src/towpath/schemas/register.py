@@ -36,7 +36,7 @@ from towpath.model.schemas import (
 )
 from towpath.registry.reading import ReadRegistry
 from towpath.registry.registry import Registry
-from towpath.schemas.configs import told
+from towpath.schemas.configs import settings_text
 from towpath.schemas.parts import stripped
 from towpath.schemas.steps import (
     MarkDeleted,
@@ -163,7 +163,7 @@ class Registrar:
     def _require_held(self, subject: SubjectName, wanted: SubjectConfig) -> None:
         held = self._settings.compatibility(subject)
         if held != wanted:
-            sent, found = (told(each) or "nothing" for each in (wanted, held))
+            sent, found = (settings_text(each) or "nothing" for each in (wanted, held))
             raise SchemaNotKeptError(f"what is set for {subject}", sent, found)
 
     def _register(self, step: RegisterSchemas) -> None:

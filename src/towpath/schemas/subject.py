@@ -35,7 +35,7 @@ from towpath.registry.pool import AskingPool
 from towpath.registry.reading import ReadRegistry
 from towpath.registry.registry import Registry
 from towpath.schemas.absent import NoSchemas
-from towpath.schemas.configs import told
+from towpath.schemas.configs import settings_text
 from towpath.schemas.diff import diff
 from towpath.schemas.difference import SchemaDifference, Skip
 from towpath.schemas.guids import guid_on_target
@@ -304,7 +304,7 @@ class Schemas:
 
 
 def _config(step: SetSubjectConfig | RestoreSubject) -> str:
-    return told(SubjectConfig(step.mode, step.compatibility, step.normalize, step.more))
+    return settings_text(SubjectConfig(step.mode, step.compatibility, step.normalize, step.more))
 
 
 def _shown(name: str) -> str:

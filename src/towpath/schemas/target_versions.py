@@ -16,7 +16,7 @@ from towpath.model.schemas import (
 )
 from towpath.schemas.difference import SchemaDifference, Skip
 from towpath.schemas.observed_schemas import ObservedSchemas, SeenVersion
-from towpath.schemas.parts import policies, said, why
+from towpath.schemas.parts import names_of_parts, policies, why_left_out
 from towpath.settings import Extras, SchemaIds, SchemaRules
 from towpath.settings.naming import collisions
 
@@ -125,11 +125,13 @@ class Placing:
         has = self._seen.extras.get(at, frozenset())
         refused = {name for name in has if self._policies[name] is Extras.FAIL}
         if refused:
-            text = f"version {at.version} has {said(refused)}, and the file says `fail`"
+            text = f"version {at.version} has {names_of_parts(refused)}, and the file says `fail`"
             self._found.problem(at.subject, text, Skip.PARTS)
         elif has:
-            reason = why(has, self._config, self._seen.traits)
-            self._left[at.subject, f"{said(has)} stay at the source, {reason}"].append(at.version)
+            reason = why_left_out(has, self._config, self._seen.traits)
+            self._left[at.subject, f"{names_of_parts(has)} stay at the source, {reason}"].append(
+                at.version
+            )
         return bool(refused)
 
     def _is_at_source(self, at: SchemaVersion) -> bool:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Self
 
 from towpath.settings.from_text import FromText
-from towpath.settings.problems import shown
+from towpath.settings.problems import first_word
 
 _SHORT = {
     "@yearly": "0 0 0 1 1 *",
@@ -70,7 +70,7 @@ class Cron(FromText, str):
             name: _numbers(name, word) for name, word in zip(_FIELDS, words, strict=True)
         }
         if schedule.after(datetime(2000, 1, 1, tzinfo=UTC)) is None:
-            raise ValueError(f"{shown(text)!r} never comes: no month has such a day")
+            raise ValueError(f"{first_word(text)!r} never comes: no month has such a day")
         return schedule
 
     def after(self, moment: datetime) -> datetime | None:
@@ -135,7 +135,7 @@ def _of_part(field: str, part: str) -> range:
     low, high = _FIELDS[field]
     match = _PART.fullmatch(part)
     if match is None:
-        raise ValueError(f"{shown(part)!r} is no {field} of a schedule, {_LIKE}")
+        raise ValueError(f"{first_word(part)!r} is no {field} of a schedule, {_LIKE}")
     whole, first, last, step = match.groups()
     if first is None:
         begin, end = low, high if field != "weekday" else 6
@@ -143,7 +143,7 @@ def _of_part(field: str, part: str) -> range:
         begin = _number(field, first)
         end = _number(field, last) if last else high if step else begin
     if not low <= begin <= end <= high or step == "0":
-        raise ValueError(f"{field} {shown(whole)!r} is not between {low} and {high}")
+        raise ValueError(f"{field} {first_word(whole)!r} is not between {low} and {high}")
     return range(begin, end + 1, int(step or 1))
 
 
@@ -152,5 +152,5 @@ def _number(field: str, word: str) -> int:
     if named is not None:
         return named
     if not word.isascii() or not word.isdigit():
-        raise ValueError(f"{shown(word)!r} is no {field} of a schedule, {_LIKE}")
+        raise ValueError(f"{first_word(word)!r} is no {field} of a schedule, {_LIKE}")
     return int(word)

@@ -125,7 +125,7 @@ def must_be(wanted: str, value: object) -> str:
     A text is shown only where true, false or a number is wanted: elsewhere it may be a secret.
     """
     if isinstance(value, str) and (_is_flag(wanted) or wanted == "a whole number"):
-        return f"must be {wanted}, not the text {shown(value)!r}{_meant(wanted, value)}"
+        return f"must be {wanted}, not the text {first_word(value)!r}{_meant(wanted, value)}"
     quotes = "; put it in quotes" if wanted == "a text" and isinstance(value, int | float) else ""
     return f"must be {wanted}, not {_kind_of(value)}{quotes}"
 
@@ -162,7 +162,7 @@ def _kind_of(value: object) -> str:
             return "a list"
 
 
-def shown(value: str) -> str:
+def first_word(value: str) -> str:
     """Return the first word of a value; the next words may be a secret after a missing comma."""
     first, blank, _ = value[:_SHOWN].partition(" ")
     return first + "*" * len(blank)
@@ -172,7 +172,7 @@ def not_one_of(value: object, choices: list[str]) -> str:
     """Return a sentence about a word that is not among the choices."""
     if not isinstance(value, str):
         return must_be(f"one of {', '.join(choices)}", value)
-    return f"{shown(value)!r} is not one of {', '.join(choices)}"
+    return f"{first_word(value)!r} is not one of {', '.join(choices)}"
 
 
 def _chosen(details: ErrorDetails) -> object:

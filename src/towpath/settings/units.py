@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 
 from towpath.settings.from_text import FromText
-from towpath.settings.problems import shown
+from towpath.settings.problems import first_word
 
 _WRITTEN_NUMBER = r"\d{1,12}(?:\.\d{1,6})?"
 _WRITTEN = re.compile(rf"({_WRITTEN_NUMBER})\s*([A-Za-z]*)")
@@ -18,7 +18,7 @@ def _read(value: object, units: dict[str, float], like: str) -> float:
     text = str(value).strip() if isinstance(value, str | int | float) else ""
     match = _WRITTEN.fullmatch(text)
     if match is None or isinstance(value, bool):
-        written = f", not {shown(value)!r}" if isinstance(value, str) else ""
+        written = f", not {first_word(value)!r}" if isinstance(value, str) else ""
         raise ValueError(f"must be a number with a unit, such as {like}{written}")
     number, unit = match.groups()
     if not unit:

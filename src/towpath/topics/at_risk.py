@@ -11,7 +11,7 @@ from towpath.model.at_risk import AtRisk
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName
 from towpath.settings import LinkConfig
-from towpath.topics.held_back_logs import look
+from towpath.topics.held_back_logs import look_at_withheld_logs
 from towpath.topics.holds import HeldTopic
 from towpath.topics.observed import Topic
 from towpath.topics.owned import cut_over
@@ -35,7 +35,7 @@ def at_risk(
     mirrors = dict(_mirrors(config, books))
     try:
         held = _tighter(config, source, target, mirrors)
-        logs = look(source, target, held, books)
+        logs = look_at_withheld_logs(source, target, held, books)
     except ClusterError:  # the state of the partitions tells that a cluster does not answer
         return ()
     found = []

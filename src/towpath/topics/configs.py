@@ -168,7 +168,7 @@ def holding(configs: Mapping[str, str]) -> dict[str, str]:
     return {**dict.fromkeys(TIME_LIMITS, configs[_DIFFERENCE]), **configs}
 
 
-def within(configs: Mapping[str, str], replicas: int) -> dict[str, str]:
+def with_replicas(configs: Mapping[str, str], replicas: int) -> dict[str, str]:
     """Return a topic's configs, adjusted to this number of replicas."""
     found = holding(configs)
     in_sync = limit(found.get(_MIN_INSYNC))
@@ -316,7 +316,9 @@ def _enough_in_sync(
 ) -> Iterator[Change]:
     number = limit(asked or inherited)
     if replicas is not None and number is not None and number > replicas:
-        fitting = within({_MIN_INSYNC: str(replicas), **({} if asked else topic.configs)}, replicas)
+        fitting = with_replicas(
+            {_MIN_INSYNC: str(replicas), **({} if asked else topic.configs)}, replicas
+        )
         value = fitting[_MIN_INSYNC]
         why = "it must not be above the replication factor"
         yield _MIN_INSYNC, value, f"{_MIN_INSYNC} {value} instead of {asked or inherited}: {why}"

@@ -16,7 +16,7 @@ from towpath.topics.configs import TOO_OLD, wanted
 from towpath.topics.drift import sync
 from towpath.topics.foresight import NOTHING as NOTHING_FORESEEN
 from towpath.topics.holds import held_new, note_of_new, notes_of_foresight
-from towpath.topics.observed import ObservedTopics, Topic, alike
+from towpath.topics.observed import ObservedTopics, Topic, name_in_metrics
 from towpath.topics.owned import NOTHING, OwnedTopics
 from towpath.topics.policies import NOTE as EMPTY_POLICY
 from towpath.topics.policies import as_taken
@@ -265,9 +265,9 @@ def _colliding(observed: ObservedTopics) -> Iterator[Note]:
     """Tell of names that differ only by `.` and `_`: Kafka refuses to create the second topic."""
     families: dict[str, set[TopicName]] = defaultdict(set)
     for name in (*observed.target, *observed.names.values()):
-        families[alike(name)].add(name)
+        families[name_in_metrics(name)].add(name)
     for source, name in observed.names.items():
-        others = sorted(families[alike(name)] - {name})
+        others = sorted(families[name_in_metrics(name)] - {name})
         if others and name not in observed.target:
             text = (
                 f"{name} differs from {', '.join(others)} only by '.' and '_', which Kafka's"

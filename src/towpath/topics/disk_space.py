@@ -63,7 +63,7 @@ def _ask(
         return None
 
 
-def room(
+def check_disk_space(
     config: LinkConfig, disks: DiskLook, names: Mapping[TopicName, TopicName]
 ) -> Iterator[Note | Problem]:
     """Compare the free space on the target's disks with the bytes still to be copied.

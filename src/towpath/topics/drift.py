@@ -24,7 +24,7 @@ from towpath.topics.configs import (
     tighter,
     untouched,
     wanted,
-    within,
+    with_replicas,
 )
 from towpath.topics.foresight import NOTHING, Foresight, note_of_meant
 from towpath.topics.held_there import Holder
@@ -83,7 +83,7 @@ class _TopicComparison:
         for key, value in asked.values.items():
             if key not in skipped and not equal(key, value, self.there.configs.get(key)):
                 self.changes[key] = value
-        source = within(self.topic.configs, self.there.replication_factor)
+        source = with_replicas(self.topic.configs, self.there.replication_factor)
         for key in self.there.own.keys() - asked.values.keys() - skipped:
             if not untouched(key) and not equal(key, self.there.own[key], source.get(key)):
                 self._beyond(key, rules)

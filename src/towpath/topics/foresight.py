@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from towpath.ledger.entries.foretold import of_compaction
-from towpath.model.at_risk import told
+from towpath.model.at_risk import at_risk_text
 from towpath.model.reasons import Reason, sentence
 
 
@@ -44,7 +44,7 @@ class Foresight:
         return sum(end - first for first, end in self.ranges.values())
 
     def __str__(self) -> str:
-        return f"{sentence(self.reasons)}; {told(self.offsets)}"
+        return f"{sentence(self.reasons)}; {at_risk_text(self.offsets)}"
 
 
 NOTHING = Foresight()

@@ -42,7 +42,7 @@ class _Clocks:
         return now_ms() + (self.target or 0) + MOST_AHEAD
 
 
-def look(
+def look_at_withheld_logs(
     source: Admin, target: Admin, held: Mapping[TopicName, HeldTopic], books: LinkBooks
 ) -> dict[TopicName, TopicSeen]:
     """Return both clusters' logs of topics whose retention is withheld.

@@ -22,7 +22,7 @@ from towpath.topics.defaults import (
     least_taken,
     replicas_possible,
 )
-from towpath.topics.observed import ObservedTopics, Orphan, SourceTopics, Topic, alike
+from towpath.topics.observed import ObservedTopics, Orphan, SourceTopics, Topic, name_in_metrics
 from towpath.topics.owned import NOTHING, OwnedTopics
 from towpath.topics.policies import FIRST as EMPTY_POLICY_SINCE
 from towpath.topics.policies import keeps_all
@@ -131,8 +131,8 @@ def look_at_target(
     Raises:
         ClusterError: The target cannot be asked at all.
     """
-    ours = {alike(names[topic.name]) for topic in topics}
-    found = {name: info for name, info in everything.items() if alike(name) in ours}
+    ours = {name_in_metrics(names[topic.name]) for topic in topics}
+    found = {name: info for name, info in everything.items() if name_in_metrics(name) in ours}
     hidden = {name: info.error for name, info in found.items() if info.error}
     configs = target.configs.describe(found.keys() - hidden)
     others = sorted(n for n, info in everything.items() if not info.error and n not in found)

@@ -9,7 +9,7 @@ from towpath.cluster.metadata import TopicInfo
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.topics.foresight import Foresight
-from towpath.topics.target_kinds import TargetKind, taken
+from towpath.topics.target_kinds import TargetKind, accepted_configs
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class ObservedTopics:
     @property
     def accepted(self) -> frozenset[str]:
         """Topic configs that the target accepts."""
-        return taken(self.kind, self.known)
+        return accepted_configs(self.kind, self.known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,6 @@ class SourceTopics:
     problems: tuple[Problem, ...] = ()
 
 
-def alike(name: str) -> str:
+def name_in_metrics(name: str) -> str:
     """Return a name as in Kafka's metrics, where two topics must not share one."""
     return name.replace(".", "_")

@@ -34,7 +34,7 @@ from towpath.topics.drift import refusing
 from towpath.topics.foresight import NOTHING, Foresight
 from towpath.topics.foretelling import foretell
 from towpath.topics.gate import ReleaseGate
-from towpath.topics.held_back_logs import look as look_at_retention
+from towpath.topics.held_back_logs import look_at_withheld_logs as look_at_retention
 from towpath.topics.holds import HeldTopic, after, caused, held_back, outdated_release
 from towpath.topics.literals import beyond_names
 from towpath.topics.observe import look_at_source, observe

@@ -85,6 +85,6 @@ _UNCERTAIN = (
 )
 
 
-def taken(kind: TargetKind, known: Collection[str]) -> frozenset[str]:
+def accepted_configs(kind: TargetKind, known: Collection[str]) -> frozenset[str]:
     """Return the known configs that a cluster of this kind accepts."""
     return frozenset(known) & _KEYS.get(kind, frozenset(known))

@@ -37,7 +37,7 @@ def test_what_is_erased_before_it_comes_back_is_proven_to_be_gone(
     topic = new_name("orders")
     records = old_records(30)
     stored.put(topic, records, cuts=[10, 20])
-    file, told = stored.file(), jobs.told
+    file, told = stored.file(), jobs.recording_events
 
     def erasing(*of: Any) -> AbstractContextManager[None]:
         assert forgotten(stored.config(), KEY).erased == 1

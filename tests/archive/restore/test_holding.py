@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.subjects.topic_models import DEFAULTS, KNOWN, observed
-from towpath.archive.restore.holding import held
+from towpath.archive.restore.holding import configs_to_withhold
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 FOR_EVER = str((1 << 63) - 1)
@@ -15,7 +15,7 @@ SEEN = replace(observed(), known=frozenset({*KNOWN, BEFORE}))
 
 
 def test_a_topic_is_filled_without_limits() -> None:
-    back = held({}, DEFAULTS, SEEN)
+    back = configs_to_withhold({}, DEFAULTS, SEEN)
     assert back.meanwhile == {
         "retention.ms": "-1",
         BEFORE: FOR_EVER,
@@ -35,7 +35,7 @@ def test_policy_times_and_retention_come_last() -> None:
         AFTER: FOR_EVER,
         "max.message.bytes": "9000000",
     }
-    back = held(final, DEFAULTS, SEEN)
+    back = configs_to_withhold(final, DEFAULTS, SEEN)
     assert back.meanwhile == {
         "cleanup.policy": "delete",
         "message.timestamp.type": "CreateTime",
@@ -57,13 +57,15 @@ def test_batches_may_be_as_large_as_brokers_take_requests(
     own: str, request_bytes: int | None, wanted: str | None
 ) -> None:
     seen = replace(SEEN, request_bytes=request_bytes)
-    back = held({"max.message.bytes": own}, DEFAULTS, seen)
+    back = configs_to_withhold({"max.message.bytes": own}, DEFAULTS, seen)
     assert back.meanwhile.get("max.message.bytes") == wanted
 
 
 def test_what_the_target_does_not_know_is_not_held_back() -> None:
     seen = replace(SEEN, known=frozenset({"retention.ms"}))
-    assert held({"cleanup.policy": "compact"}, DEFAULTS, seen).meanwhile == {"retention.ms": "-1"}
+    assert configs_to_withhold({"cleanup.policy": "compact"}, DEFAULTS, seen).meanwhile == {
+        "retention.ms": "-1"
+    }
 
 
 @pytest.mark.parametrize(
@@ -80,6 +82,6 @@ def test_a_topic_that_takes_less_than_the_archived_one_takes_its_records_meanwhi
     """Before, a record of 20 MB stopped its partition where the target had a topic of that name."""
     seen = replace(SEEN, request_bytes=request_bytes)
     own = {"max.message.bytes": "2000000"}
-    back = held(own, DEFAULTS, seen, {"max.message.bytes": archived})
+    back = configs_to_withhold(own, DEFAULTS, seen, {"max.message.bytes": archived})
     assert back.meanwhile["max.message.bytes"] == wanted
     assert back.final["max.message.bytes"] == "2000000"

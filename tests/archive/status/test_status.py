@@ -15,7 +15,7 @@ from towpath.archive.config import ArchiveConfig
 from towpath.archive.keys import lease_key
 from towpath.archive.log.lease import HeldArchive
 from towpath.archive.show.archive import status_data, status_picture
-from towpath.archive.status.status import ArchiveStatus, look
+from towpath.archive.status.status import ArchiveStatus, look_at_archive
 from towpath.cli.show import watching
 from towpath.cli.show.output import console
 from towpath.model.errors import StoreAwayError
@@ -31,7 +31,7 @@ def stored(tmp_path: Path) -> StoredArchive:
 
 
 def seen(config: ArchiveConfig) -> ArchiveStatus:
-    return look(config, ask_source=False)
+    return look_at_archive(config, ask_source=False)
 
 
 def lines_of(found: ArchiveStatus, capsys: pytest.CaptureFixture[str]) -> list[str]:

@@ -16,7 +16,12 @@ from tests.support.stored import old_records
 from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.log import CommitLog
 from towpath.archive.upkeep import compacting
-from towpath.archive.upkeep.compacting import CompactionWishes, ScheduledCompaction, held, rules_of
+from towpath.archive.upkeep.compacting import (
+    CompactionWishes,
+    ScheduledCompaction,
+    archive_lease,
+    rules_of,
+)
 from towpath.archive.upkeep.compaction_rounds import WORK, Compaction, CompactionProgress
 from towpath.archive.upkeep.last_compaction import told_compaction
 
@@ -60,7 +65,7 @@ def test_a_schedule_compacts_and_waits_while_another_process_does(
     log = CommitLog.open(archive.store, REGION)
     made = ScheduledCompaction(config, log, lambda what, *_: said.append(what))
     slots: Any = Slots()
-    with held(config, archive.store, WORK, threading.Event()):
+    with archive_lease(config, archive.store, WORK, threading.Event()):
         made.begin(None, slots)
         wait_until(lambda: made.counts.skipped > 0, "another process compacts", 30)
         assert made.counts.success == 0
@@ -132,7 +137,7 @@ def compacted_by_hand(archive: MixedArchive) -> None:
     store, config = archive.store, archive.config()
     log = CommitLog.open(store, REGION)
     with (
-        held(config, store, WORK, stop) as lease,
+        archive_lease(config, store, WORK, stop) as lease,
         told_compaction(store, REGION, "compact", progress, stop),
     ):
         log.follow()

@@ -24,7 +24,7 @@ from towpath.archive.log import ArchiveReading, CommitLog, Draft
 from towpath.archive.model import Segment
 from towpath.archive.read import unnamed_objects as unnamed
 from towpath.archive.upkeep import tidying
-from towpath.archive.upkeep.compacting import held
+from towpath.archive.upkeep.compacting import archive_lease
 from towpath.archive.upkeep.compaction_rounds import WORK, CompactionProgress
 from towpath.archive.upkeep.slice.compact_work import CompactResult, CompactSlice
 from towpath.model.errors import TowpathError
@@ -253,7 +253,7 @@ def test_what_the_run_commits_while_orphans_are_looked_at_stays(
     config = archive.config()
     monkeypatch.setattr(unnamed, "read_object", committed_meanwhile)
     log = CommitLog.open(archive.store, REGION)  # which a run and its compaction share
-    with held(config, archive.store, WORK, threading.Event()) as lease:
+    with archive_lease(config, archive.store, WORK, threading.Event()) as lease:
         tidying.tidy(config, log, lease, CompactionProgress())
     assert len(held_records(archive.store, log.state, partition())) == 60
 
@@ -307,7 +307,7 @@ def test_a_deletion_that_comes_late_hits_nothing_that_others_wrote_since(
         assert compacted(config, clean=False).written == 1
         delete(ours)
 
-    with held(config, store, WORK, threading.Event()) as lease:
+    with archive_lease(config, store, WORK, threading.Event()) as lease:
         pass  # it is silent for so long that others take it
     monkeypatch.setattr(store, "delete", late)
     tidying.tidy(config, log, lease, CompactionProgress())

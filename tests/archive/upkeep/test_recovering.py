@@ -32,8 +32,8 @@ from towpath.archive.read.verify.findings import CheckedArchive, CheckedObject, 
 from towpath.archive.read.verify.verify import verify
 from towpath.archive.show.archive import status_data
 from towpath.archive.show.verification import check_data
-from towpath.archive.status.status import look
-from towpath.archive.upkeep.compacting import held
+from towpath.archive.status.status import look_at_archive
+from towpath.archive.upkeep.compacting import archive_lease
 from towpath.archive.upkeep.compaction_rounds import CompactionProgress
 from towpath.archive.upkeep.last_compaction import told_compaction
 from towpath.archive.upkeep.recovering import (
@@ -282,10 +282,10 @@ def test_the_command_shows_first_and_status_names_what_is_stranded(
     lost = archive.own(records, 20, 60)
     set_back(archive, 1)
     config, stop, progress = archive.config(), threading.Event(), CompactionProgress()
-    with held(config, archive.store, "compact", stop) as lease, \
+    with archive_lease(config, archive.store, "compact", stop) as lease, \
             told_compaction(archive.store, REGION, "compact", progress, stop):  # fmt: skip
         tidy(config, archive.log, lease, progress)
-    last = status_data(look(config, ask_source=False))["compaction"]["last"]
+    last = status_data(look_at_archive(config, ask_source=False))["compaction"]["last"]
     assert last is not None
     assert (last["strays"], last["stranded"]) == (1, [key_of(lost)])
     words = ("archive", "recover", str(archive.file))

@@ -21,7 +21,7 @@ from towpath.archive.errors import BrokenLogError
 from towpath.archive.keys import checkpoint_key, entry_key
 from towpath.archive.log import CommitLog, Draft, EntryKind
 from towpath.archive.log.checkpoints import LogCheckpoints
-from towpath.archive.upkeep.compacting import held
+from towpath.archive.upkeep.compacting import archive_lease
 from towpath.archive.upkeep.compaction_rounds import WORK, CompactionProgress
 from towpath.archive.upkeep.tidying import tidy
 
@@ -54,7 +54,7 @@ def test_what_was_replaced_since_is_not_deleted(archive: MixedArchive) -> None:
     config = archive.config()
     assert compacted(config, clean=False).written == 1
     log = archive.log  # as a run that goes on has it
-    with held(config, archive.store, WORK, threading.Event()) as lease:
+    with archive_lease(config, archive.store, WORK, threading.Event()) as lease:
         copy.put_back()
         with pytest.raises(BrokenLogError, match="this entry is not there any more"):
             tidy(config, log, lease, CompactionProgress())
@@ -66,7 +66,7 @@ def test_what_others_wrote_since_is_not_deleted(archive: MixedArchive) -> None:
     copy = Copy(archive)
     config = archive.config(segments={"share": "0B"})
     log = archive.log
-    with held(config, archive.store, WORK, threading.Event()) as lease:
+    with archive_lease(config, archive.store, WORK, threading.Event()) as lease:
         log.append(Draft(writer=COMPACTOR, kind=EntryKind.SWEEP))
         copy.put_back()
         assert compacted(config, clean=False).written == 1

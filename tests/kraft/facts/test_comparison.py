@@ -50,7 +50,7 @@ def image() -> ClusterImage:
         configs={
             (ConfigOf.TOPIC, "orders"): {"retention.ms": "1000", "cleanup.policy": "compact"},
             (ConfigOf.BROKER, ""): {"log.cleaner.threads": "2"},
-            (ConfigOf.BROKER, "1"): {KEYSTORE: digests.shown(KEYSTORE, "hunter2")},
+            (ConfigOf.BROKER, "1"): {KEYSTORE: digests.value_or_digest(KEYSTORE, "hunter2")},
         },
         acls=frozenset({ACL}),
         users={CREDENTIAL: digests.scram(8192, b"salt", b"stored", b"server")},
@@ -179,7 +179,7 @@ def test_an_encoded_password_is_equal_to_any_but_not_to_none() -> None:
 def test_no_secret_and_no_digest_of_one_is_shown() -> None:
     configs = {
         **image().configs,
-        (ConfigOf.BROKER, "1"): {KEYSTORE: digests.shown(KEYSTORE, "other")},
+        (ConfigOf.BROKER, "1"): {KEYSTORE: digests.value_or_digest(KEYSTORE, "other")},
     }
     (difference,) = compare(image(), replace(image(), configs=configs)).differences
     assert difference == ImageDifference(

@@ -13,7 +13,7 @@ from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.dev.broker import LocalCluster
-from towpath.mirror.cutover.writers import SourceSnapshot, Writing, look, moved
+from towpath.mirror.cutover.writers import SourceSnapshot, Writing, look_at_source, moved
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import ProducerId, Side, TopicName, TopicPartition
 
@@ -38,7 +38,7 @@ def admin(
 @pytest.mark.broker
 def test_nobody_writes(admin: Admin, source: LocalCluster, topic: TopicName) -> None:
     produce(source.bootstrap, topic, TEN, {"enable.idempotence": True})
-    first, last = look(admin, [topic]), look(admin, [topic])
+    first, last = look_at_source(admin, [topic]), look_at_source(admin, [topic])
     assert last.ends == {TopicPartition(topic, 0): 10, TopicPartition(topic, 1): 0}
     assert moved(admin, first, last) == ()
 
@@ -49,9 +49,9 @@ def test_who_wrote_is_named_whatever_time_the_records_have(
 ) -> None:
     """Others that wrote before are not blamed."""
     for idempotent in (True, False, True):
-        first = look(admin, [topic])
+        first = look_at_source(admin, [topic])
         produce(source.bootstrap, topic, TEN, {"enable.idempotence": idempotent})
-        [found] = moved(admin, first, look(admin, [topic]))
+        [found] = moved(admin, first, look_at_source(admin, [topic]))
         start = found.before
         known = admin.producers.sequences([found.tp])[found.tp]
         newest = max(known)
@@ -72,7 +72,7 @@ def test_an_open_transaction_is_named(admin: Admin, source: LocalCluster, topic:
     producer.begin_transaction()
     producer.produce(topic, b"x", partition=1)
     assert producer.flush(30) == 0
-    seen = look(admin, [topic])
+    seen = look_at_source(admin, [topic])
     [found] = moved(admin, seen, seen)
     assert str(found).startswith(f"{topic}-1: a transaction of producer ")
     assert str(found).endswith(" is open; its producer must commit or abort it")

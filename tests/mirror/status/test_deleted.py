@@ -13,7 +13,7 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Foretold
 from towpath.ledger.packed import Packer
 from towpath.mirror.show.deleted import deleted
-from towpath.mirror.status.deleted import WhyDeleted, judged, stretch_deleted, told
+from towpath.mirror.status.deleted import WhyDeleted, deleted_records, judged, stretch_deleted
 from towpath.mirror.status.foretold import with_foretold
 from towpath.mirror.status.link_status import State
 from towpath.mirror.status.totals import ordered
@@ -70,9 +70,9 @@ def test_which_source_offsets_are_gone_on_the_target_alone(
 def test_at_most_so_many_records_are_gone_also_where_the_ledger_has_forgotten_runs() -> None:
     why = WhyDeleted((Deleter.TIME,), SourceOffset(14))
     tidied = replace(MAPPED, runs={(ID, "0"): Packer([run(50, 15, 10)]).text()})
-    found = told(MAPPED, (SourceOffset(10), SourceOffset(52)), why, meant=False)
+    found = deleted_records(MAPPED, (SourceOffset(10), SourceOffset(52)), why, meant=False)
     assert (found.records, found.due, found.exact) == (12, 4, False)
-    found = told(tidied, (SourceOffset(10), SourceOffset(52)), why, meant=True)
+    found = deleted_records(tidied, (SourceOffset(10), SourceOffset(52)), why, meant=True)
     assert (found.records, found.unwanted) == (42, False)
 
 

@@ -18,7 +18,7 @@ from towpath.cluster.connect.control import Control
 from towpath.cluster.connect.exchange import Address
 from towpath.dev.broker import LocalCluster
 from towpath.mirror.plan.link_plan import detailed
-from towpath.mirror.staying.source_clients import look
+from towpath.mirror.staying.source_clients import look_at_clients
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.runtime.deadline import Deadline
 
@@ -35,7 +35,7 @@ def test_everything_that_stays_is_named(
     mirror = Mirror(tmp_path, source, target, name)
     mirror.create(2)
     with Admin(mirror.config.source, Side.SOURCE) as admin:
-        before = look(mirror.config, admin, [name])
+        before = look_at_clients(mirror.config, admin, [name])
     assert (before.of_groups, before.notes) == ((), ())
 
     for topic in (name, other):
@@ -46,7 +46,7 @@ def test_everything_that_stays_is_named(
     for group, topic in (("both", name), ("both", other), ("apart", apart)):
         commit(source.bootstrap, f"{name}-{group}", topic, 0, 1)
     with Admin(mirror.config.source, Side.SOURCE) as admin:
-        found = look(mirror.config, admin, [name])
+        found = look_at_clients(mirror.config, admin, [name])
     assert (found.groups, found.unseen_groups, found.unknown) == ((f"{name}-both",), "", ())
     assert found.schemas == {name: 7}
     assert found.transactional == (f"{name}-t",)
@@ -76,7 +76,7 @@ def test_share_groups_and_streams_groups_are_named_with_their_kind(
         commits = admin.groups.commits()
         assert commits[ClientGroup(shared, GroupKind.SHARE)] == {place: 3}
         assert commits[ClientGroup(streams, GroupKind.STREAMS)] == {place: 2}
-        found = look(mirror.config, admin, [name])
+        found = look_at_clients(mirror.config, admin, [name])
     assert (found.groups, found.unseen_groups) == ((), "")
     assert (found.share_groups, found.streams_groups) == ((shared,), (streams,))
     told = " ".join(found.of_groups)
@@ -108,6 +108,6 @@ def test_brokers_before_kafka_3(
 
     monkeypatch.setattr(Control, "_connect", older)
     with Admin(mirror.config.source, Side.SOURCE) as admin:
-        found = look(mirror.config, admin, [name])
+        found = look_at_clients(mirror.config, admin, [name])
     assert (found.groups, found.unseen_groups, found.transactional) == (groups, "", ())
     assert found.unknown == ("for transactional ids: brokers before Kafka 3.0 do not list them",)

@@ -25,7 +25,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.books.ids import written_ids
 from towpath.ledger.entries import DecidedIds, LinkIdentity, RefusedRecords
-from towpath.mirror.verify.changes import changes_of, told, undefined
+from towpath.mirror.verify.changes import change_sentences, changes_of, undefined
 from towpath.mirror.verify.ranges import Bounds, by_change, common_range
 from towpath.model.changes import (
     AddedHeader,
@@ -211,7 +211,7 @@ def test_what_was_left_out_is_told() -> None:
         ("refused", 2),
         ("unchanged_ids:SCHEMA_ID_LEFT_OUT", 5),
     )
-    assert list(told(tally)) == [
+    assert list(change_sentences(tally)) == [
         "1 schema id copied unchanged: malformed (ID_NONE)",
         "2,000 records left out: dropped by rule old",
         "7 headers compared as the change writes them",

@@ -20,7 +20,7 @@ from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Run
 from towpath.ledger.packed import Packer
 from towpath.mirror.status.deleted import WhyDeleted, at_most, stretch_deleted
-from towpath.mirror.verify.gone import Gone, counted, gone
+from towpath.mirror.verify.gone import Gone, counted, missing_records
 from towpath.mirror.verify.ranges import Bounds, Sized, common_range, cut, deleted_range
 from towpath.model.deleted import Deleter
 from towpath.model.nouns import Mode, Side, SourceOffset, TargetOffset, TopicName, TopicPartition
@@ -214,7 +214,7 @@ def judge(scene: Scene, bounds: Bounds, size: int = 1 << 30) -> tuple[Comparison
     why = WhyDeleted((Deleter.TIME,), SourceOffset(bounds.due))
     there = counted(stretch, why, (before, found), meant=False)
     whole, alone = not bounds.since, bounds.cleaned_alone
-    return found, gone(scene.books, found, there, whole=whole, alone=alone)
+    return found, missing_records(scene.books, found, there, whole=whole, alone=alone)
 
 
 @given(made=scenes(), due=st.integers(0, 60), size=st.sampled_from([200, 1 << 30]))
@@ -302,15 +302,15 @@ def test_what_only_the_targets_cleaner_removed_is_a_difference_unless_it_is_mean
         source_digest=Digest(), target_digest=Digest(), counts=counts, bytes=1,
     )  # fmt: skip
     books = PartitionBooks(opened())
-    alone = gone(books, found, None, whole=True, alone=True)
+    alone = missing_records(books, found, None, whole=True, alone=True)
     assert (alone.unwanted, alone.deleted, list(alone.notes())) == (True, 30, [])
     assert list(alone.reasons()) == [
         "the target deleted 30 records that the source still has (by cleanup.policy=compact, which"
         " the source does not have): among source offsets 0 to 34"
     ]
-    meant = gone(books, found, None, whole=True, alone=True, meant=True)
+    meant = missing_records(books, found, None, whole=True, alone=True, meant=True)
     assert (meant.unwanted, list(meant.reasons())) == (False, [])
     assert [text.endswith("; that is meant") for text in meant.notes()] == [True]
-    both = gone(books, found, None, whole=True)
+    both = missing_records(books, found, None, whole=True)
     assert (both.unwanted, both.deleted) == (False, 0)
     assert list(both.notes()) == ["30 records left out: compacted away on the target"]

@@ -13,7 +13,7 @@ from towpath.ledger.link import open_link
 from towpath.ledger.quarantine import writer
 from towpath.ledger.quarantine.format import QuarantinedRecord, QuarantineKey
 from towpath.ledger.quarantine.reader import InQuarantine
-from towpath.mirror.quarantine.quarantined import RecordFilter, look
+from towpath.mirror.quarantine.quarantined import RecordFilter, look_at_quarantine
 from towpath.model.changes import Undeliverable
 from towpath.model.nouns import ProducerId, Side, SourceOffset, TopicName
 from towpath.model.reasons import Reason, ReasonCode
@@ -83,4 +83,4 @@ def set_aside(mirror: Mirror, records: Iterable[plain.Record], producer: int = 0
 
 def held(mirror: Mirror) -> tuple[InQuarantine, ...]:
     """Return what is in quarantine of a link."""
-    return look(mirror.config, RecordFilter()).records
+    return look_at_quarantine(mirror.config, RecordFilter()).records

@@ -113,16 +113,16 @@ def status(
         text = "shows text only; leave out `--output json`"
         raise ConfigError((ConfigProblem("--watch", text),))
     from towpath.archive.show.archive import status_data, status_picture  # noqa: PLC0415
-    from towpath.archive.status.status import look  # noqa: PLC0415  # help waits for none of it
+    from towpath.archive.status.status import look_at_archive  # noqa: PLC0415  # help waits for none of it
 
     expressions = require_expressions(tuple(topics), "--topics") if topics else ()
     config = load_archive(file)
-    found = look(config, ask_source=source, topics=expressions)
+    found = look_at_archive(config, ask_source=source, topics=expressions)
     if watch:
         from towpath.cli.show.watching import watched  # noqa: PLC0415  # as above
 
         def again() -> ArchiveStatus:
-            return look(config, ask_source=source, topics=expressions)
+            return look_at_archive(config, ask_source=source, topics=expressions)
 
         with stopping() as stop:
             return _status_code(watched(found, again, status_picture, stop))

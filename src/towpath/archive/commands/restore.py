@@ -123,11 +123,11 @@ def status(
     from rich.console import Group  # noqa: PLC0415
 
     from towpath.archive.commands.each_source import look_at_each  # noqa: PLC0415
-    from towpath.archive.restore.status import look  # noqa: PLC0415
+    from towpath.archive.restore.status import look_at_restore  # noqa: PLC0415
     from towpath.archive.show.restore import status_picture  # noqa: PLC0415
     from towpath.archive.show.restore_json import status_data  # noqa: PLC0415
 
-    seen = look_at_each(tasks, look)
+    seen = look_at_each(tasks, look_at_restore)
     picture = Group(*map(status_picture, seen.found), *map(line, map(str, seen.failed)))
     show(picture, seen.data(status_data))
     is_complete = not seen.failed and all(each.complete for each in seen.found)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from towpath.archive.config import RestoreConfig
 from towpath.archive.restore.model import RestoreScope
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
-from towpath.groups.group_snapshots import is_news, seen
+from towpath.groups.group_snapshots import group_entry, is_news
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
-from towpath.groups.naming import named
+from towpath.groups.naming import with_target_names
 from towpath.groups.observe_groups import SourceGroup, SourceView, TargetView, surely, target_now
 from towpath.groups.offset_maps import Positions
 from towpath.groups.sync import reports
-from towpath.groups.target_offsets import answered, place
+from towpath.groups.target_offsets import place, with_target_offsets
 from towpath.groups.write import client_of, write
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.link import OpenTarget
@@ -127,7 +127,9 @@ class GroupRestorer:
 
     def _given(self, source: SourceView) -> tuple[GroupReport, ...]:
         names = self._rules.groups.target_name
-        translated = [*named(source.groups, names, lambda name: self._last(name, source))]
+        translated = [
+            *with_target_names(source.groups, names, lambda name: self._last(name, source))
+        ]
         tps = {tp for each in translated for tp in each.group.commits}
         mirrors = {tp: self._positions.mirror_of(tp) for tp in tps}
         clients = {mirror_client(each) for each in translated if each.reason is None}
@@ -135,7 +137,7 @@ class GroupRestorer:
         self._positions.begin(target.starts)
         topics = self._rules.topics
         spots = {tp: place(topics, tp, self._to.books.of(tp).opened, source, target) for tp in tps}
-        told = [answered(each, spots, self._positions.answer) for each in translated]
+        told = [with_target_offsets(each, spots, self._positions.answer) for each in translated]
         positions = _decided(told, spots, target)
         due = Counter(each.group for each in positions if each.due)
         sure = surely(self._to.target, target, {client_of(each) for each in positions if each.due})
@@ -158,7 +160,8 @@ class GroupRestorer:
     def _remember(self, done: Iterable[GroupReport], source: SourceView) -> None:
         known = self._to.books.groups
         entries = [
-            seen(self._to.books.link, each, source.ids, known.get(each.group.name)) for each in done
+            group_entry(self._to.books.link, each, source.ids, known.get(each.group.name))
+            for each in done
         ]
         news = [each for each in entries if is_news(each, known.get(each.group))]
         if news:

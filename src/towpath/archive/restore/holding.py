@@ -43,7 +43,7 @@ ANY: Mapping[str, str] = {
 """All configs that can be held back, to ask a target without any topic whether it knows them."""
 
 
-def held(
+def configs_to_withhold(
     final: Mapping[str, str],
     beneath: Mapping[str, str],
     seen: ObservedTopics,

@@ -61,7 +61,7 @@ class SliceJob(threading.Thread):
 
 
 @contextmanager
-def told(to: OpenTarget, run_id: str, scope: RestoreScope) -> Iterator[None]:
+def recording_events(to: OpenTarget, run_id: str, scope: RestoreScope) -> Iterator[None]:
     """Write an event at the start and the end of a restore, with the error that ended it."""
     facts: dict[str, Any] = {
         "restore": scope.region,

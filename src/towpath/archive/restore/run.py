@@ -18,7 +18,7 @@ from towpath.archive.restore.applying import apply
 from towpath.archive.restore.ending import end
 from towpath.archive.restore.follower import Follower
 from towpath.archive.restore.following import FollowedArchive
-from towpath.archive.restore.jobs import told
+from towpath.archive.restore.jobs import recording_events
 from towpath.archive.restore.model import RestoreScope
 from towpath.archive.restore.plan import RestorePlan, identify, plan_restore
 from towpath.archive.restore.playing import RoundPlayer
@@ -228,7 +228,7 @@ class _Restore:
         state.session.wait(state.stop)
         state.enter(RestorePhase.RESTORING)
         number, over = 0, False
-        with told(state.to, state.session.run_id, state.scope):
+        with recording_events(state.to, state.session.run_id, state.scope):
             while not (over or state.stop.is_set()):
                 number += 1
                 over = player.play(number)

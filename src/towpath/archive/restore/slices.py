@@ -10,11 +10,11 @@ import pyarrow as pa
 from towpath.archive.read.feed.restore_slice import restore
 from towpath.archive.read.feed.restore_work import RestoreSlice
 from towpath.engine.attempts import attempt
-from towpath.records.summaries import told
+from towpath.records.summaries import summary_rows
 from towpath.records.work import Throttled
 
 
 def run_slice(work: RestoreSlice) -> Iterator[pa.RecordBatch]:
     """Restore a slice; report only what the ledger does not record."""
     throttled: Throttled = {}
-    yield told(restore(replace(work, attempt=attempt()), throttled), throttled)
+    yield summary_rows(restore(replace(work, attempt=attempt()), throttled), throttled)

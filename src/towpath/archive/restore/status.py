@@ -75,7 +75,7 @@ def _heard(archive: Archive, silence: float) -> Heard:
     return heard_of(log.region, log.state, silence, since=since)
 
 
-def look(task: RestoreTask) -> RestoreStatus:
+def look_at_restore(task: RestoreTask) -> RestoreStatus:
     """Return the status of a restore; nothing is changed.
 
     Raises:

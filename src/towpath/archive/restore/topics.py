@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from towpath.archive.config import RestoreConfig, RestoredRetention
 from towpath.archive.restore.earlier import contradicted
-from towpath.archive.restore.holding import ANY, held
+from towpath.archive.restore.holding import ANY, configs_to_withhold
 from towpath.archive.restore.limits import too_large, unwritable
 from towpath.archive.restore.model import RestoreScope, RestoreTopic
 from towpath.archive.restore.topic_steps import (
@@ -232,7 +232,7 @@ class TopicRestorer:
         given, notes = replicas(topic.topic, seen, rules)
         known = seen.default_replicas if given < 0 else given
         asked = self._wanted(topic, seen, known)
-        back = held(asked.values, seen.defaults, seen, topic.topic.configs)
+        back = configs_to_withhold(asked.values, seen.defaults, seen, topic.topic.configs)
         step = CreateTopic(
             source=topic.topic.name,
             target=topic.target,
@@ -269,7 +269,7 @@ class TopicRestorer:
         if self.follow and there.id in seen.opened:
             # It may have caught up before, and keeps what it got then.
             return self._changed(topic, there, seen, frozenset()), []
-        back = held(there.own, there.configs, seen.topics, topic.topic.configs)
+        back = configs_to_withhold(there.own, there.configs, seen.topics, topic.topic.configs)
         waits = seen.ours.waiting(there.name, there.own)
         fresh = {key: value for key, value in back.meanwhile.items() if key not in waits}
         if fresh and there.configs:

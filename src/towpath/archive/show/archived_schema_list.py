@@ -14,7 +14,7 @@ from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.model.amounts import counted, shortened
 from towpath.runtime.clock import readable
-from towpath.schemas.configs import told
+from towpath.schemas.configs import settings_text
 
 _COLUMNS = ("subject", "versions", "ids", "deleted", "gone", "set")
 _NAMED = 8
@@ -43,7 +43,7 @@ def _row(name: str, subject: ArchivedSubject) -> tuple[Text | str, ...]:
         shortened(ids, _NAMED),
         _numbers(number for number, each in subject.versions.items() if each.deleted),
         _numbers(number for number, each in subject.versions.items() if each.gone),
-        told(subject.config),
+        settings_text(subject.config),
     )
 
 

@@ -90,10 +90,10 @@ def _lines(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
     """Yield rows as values of JSON."""
     columns = [column.to_pylist() for column in rows.columns]
     for row in zip(*columns, strict=True):
-        yield tuple(map(shown, row))
+        yield tuple(map(json_value, row))
 
 
-def shown(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Convert a value for JSON: bytes become text if they are UTF-8, else `0x` and hex digits."""
     match value:
         case None | bool() | int() | float() | str():
@@ -101,9 +101,9 @@ def shown(value: Any) -> Any:
         case bytes():
             told = _text(value)
         case dict():
-            told = {str(key): shown(each) for key, each in value.items()}
+            told = {str(key): json_value(each) for key, each in value.items()}
         case list() | tuple():
-            told = [shown(each) for each in value]
+            told = [json_value(each) for each in value]
         case datetime() if value.tzinfo is not None:
             told = value.astimezone(UTC).isoformat().replace("+00:00", "Z")
         case date():

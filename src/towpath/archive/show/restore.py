@@ -21,7 +21,7 @@ from towpath.cli.show.grid import Grid
 from towpath.cli.show.live import LivePicture
 from towpath.cli.show.output import line
 from towpath.model.amounts import count, counted, size, span
-from towpath.model.findings import beside
+from towpath.model.findings import without_side
 from towpath.model.nouns import Mode
 from towpath.plan.explain import groups, remarks
 from towpath.runbook import pointers
@@ -90,7 +90,7 @@ def _markdown(plan: RestorePlan) -> Iterator[str]:
     for title, found in (("Notes", plan.plan.notes), ("Problems", plan.plan.problems)):
         if found:
             yield f"\n## {title}\n"
-            yield from (f"- {each.about}: {beside(each.about, each.text)}" for each in found)
+            yield from (f"- {each.about}: {without_side(each.about, each.text)}" for each in found)
 
 
 def status_picture(seen: RestoreStatus) -> RenderableType:

@@ -15,7 +15,7 @@ from towpath.model.nouns import Side, TopicId
 from towpath.settings.naming import fits
 
 
-def asked(
+def look_at_source(
     config: ArchiveConfig, state: ArchiveState, topics: tuple[str, ...]
 ) -> tuple[SourceLook | None, str, frozenset[TopicId]]:
     """Return the source's partitions, why the source did not answer, and the deleted topics.

@@ -17,7 +17,7 @@ from towpath.archive.log.schema_parts import SCHEMAS, captured_parts, captured_r
 from towpath.archive.model import GapCounts, PartitionId
 from towpath.archive.status.compaction_status import CompactionStatus, compaction_status
 from towpath.archive.status.deletable import DeleteAnswer, answer
-from towpath.archive.status.source_now import asked
+from towpath.archive.status.source_now import look_at_source
 from towpath.archive.write.progress import ArchiveRowState
 from towpath.archive.write.source_look import PartitionEnds, SourceLook, held_sentence
 from towpath.archive.write.unread_records import unread_so_far
@@ -169,7 +169,7 @@ def seems_alive(lease: ArchiveLease | None) -> bool:
     return now_ms() - lease.beat < _SILENT
 
 
-def look(
+def look_at_archive(
     config: ArchiveConfig, *, ask_source: bool = True, topics: tuple[str, ...] = ()
 ) -> ArchiveStatus:
     """Observe an archive, and return its status.
@@ -190,7 +190,7 @@ def look(
         lease, _ = read_lease(store, config.region, RUN_WORK)
         seen, why, deleted = None, "", frozenset[TopicId]()
         if ask_source:
-            seen, why, deleted = asked(config, log.state, topics)
+            seen, why, deleted = look_at_source(config, log.state, topics)
         at = now_ms()
         if ask_source and topics:
             log.follow()  # what was archived until the source was asked

@@ -118,7 +118,7 @@ def compact(
         log = CommitLog.open(store, config.region)
         require_topics(log.state, wishes.topics, "--topics")
         require_partitions(log.state, wishes.topics, wishes.partitions)
-        lease = stack.enter_context(held(config, store, WORK, stop))
+        lease = stack.enter_context(archive_lease(config, store, WORK, stop))
         log.follow()
         progress = CompactionProgress(version=log.state.version)
         stack.enter_context(told_compaction(store, config.region, WORK, progress, stop))
@@ -141,7 +141,9 @@ def compact(
         return progress
 
 
-def held(config: ArchiveConfig, store: Store, command: str, stop: threading.Event) -> HeldArchive:
+def archive_lease(
+    config: ArchiveConfig, store: Store, command: str, stop: threading.Event
+) -> HeldArchive:
     """Take the lease for replacing and removing segments."""
     return HeldArchive(store, config.archive, config.region, command, WORK, stop)
 
@@ -273,7 +275,7 @@ class ScheduledCompaction:
         try:
             store, region = self._log.store, self._config.region
             with (
-                held(self._config, store, WORK, self._stop) as lease,
+                archive_lease(self._config, store, WORK, self._stop) as lease,
                 told_compaction(store, region, _RUN, self._now, self._stop),
             ):
                 work = Compaction(

@@ -14,7 +14,7 @@ from towpath.archive.log import Capture, CommitLog, Draft, EntryKind, living_rea
 from towpath.archive.log.lease import HeldArchive
 from towpath.archive.model import PartitionId, Segment
 from towpath.archive.read.listing import require_topics
-from towpath.archive.upkeep.compacting import held
+from towpath.archive.upkeep.compacting import archive_lease
 from towpath.archive.upkeep.compaction_rounds import CompactionProgress
 from towpath.archive.upkeep.slice.forget_slice import (
     SCHEMA,
@@ -128,7 +128,7 @@ def forget(
         require_topics(log.state, wishes.topics, "--topic")
         lease = None
         if wishes.writes:
-            lease = stack.enter_context(held(config, store, "forget", stop))
+            lease = stack.enter_context(archive_lease(config, store, "forget", stop))
             log.follow()
         work = ForgetWork(config, wishes, log, lease, run_on(spark.result, stop), stop, show)
         try:

@@ -17,7 +17,7 @@ from towpath.archive.config.retention import RetentionConfig
 from towpath.archive.log import ArchiveState, CommitLog, Draft, EntryKind
 from towpath.archive.model import PartitionId, Segment, SegmentId
 from towpath.archive.read.listing import require_topics
-from towpath.archive.upkeep.compacting import held
+from towpath.archive.upkeep.compacting import archive_lease
 from towpath.archive.upkeep.compaction_rounds import CompactionProgress
 from towpath.archive.upkeep.slice.merge_plan import object_shares
 from towpath.archive.upkeep.tidying import tidy
@@ -156,7 +156,7 @@ def prune(config: ArchiveConfig, wishes: PruneWishes, stop: threading.Event) -> 
     """
     with stoppable(stop, _STOPPED), Store(config.store, stop=stop) as store:
         log = CommitLog.open(store, config.region)
-        with held(config, store, "prune", stop) as lease:
+        with archive_lease(config, store, "prune", stop) as lease:
             log.follow()
             plan = _plan(log, wishes)
             for remove in _portions(plan.partitions):

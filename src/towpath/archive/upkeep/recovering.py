@@ -23,7 +23,7 @@ from towpath.archive.log.lease import RUN_WORK, HeldArchive
 from towpath.archive.model import STREAMING, GapKind, OffsetGap, PartitionId, Segment, gap_segment
 from towpath.archive.read.unnamed_objects import Holdings, listed, segments_of, unnamed
 from towpath.archive.read.verify.content import prove
-from towpath.archive.upkeep.compacting import held
+from towpath.archive.upkeep.compacting import archive_lease
 from towpath.model.errors import ObjectMissingError, StoppedError
 from towpath.model.nouns import SourceOffset
 from towpath.store import Store
@@ -218,7 +218,9 @@ def recover(
         log = CommitLog.open(store, config.region)
         lease = HeldArchive(store, config.archive, config.region, "recover", RUN_WORK, stop)
         stack.enter_context(lease)
-        stack.enter_context(held(config, store, "recover", stop))  # nobody sweeps meanwhile
+        stack.enter_context(
+            archive_lease(config, store, "recover", stop)
+        )  # nobody sweeps meanwhile
         log.follow()
         log.require_tip()
         events = stack.enter_context(ArchiveEvents(store, config.region, config.archive))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from towpath.archive.config import RestoredRecords
 from towpath.archive.model import first_history
-from towpath.archive.read.feed.restore_work import is_archive
+from towpath.archive.read.feed.restore_work import archived_region
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.ledger.entries import (
@@ -159,8 +159,8 @@ class RestoredHere:
             LedgerError: It is of a newer version, so nobody knows what it says.
         """
         match entry:
-            case LinkIdentity() if is_archive(entry.source_cluster):
-                self._of(entry.link).region = is_archive(entry.source_cluster)
+            case LinkIdentity() if archived_region(entry.source_cluster):
+                self._of(entry.link).region = archived_region(entry.source_cluster)
             case Opened():
                 link = self._of(entry.link)
                 link.topics[entry.target_topic_id] = entry.target_topic

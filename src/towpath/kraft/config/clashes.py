@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from towpath.settings.problems import Placed, shown
+from towpath.settings.problems import Placed, first_word
 from towpath.settings.shape import Place, path_text
 
 _OF_HOST = ("properties", "data")
@@ -33,7 +33,7 @@ def clashes(tree: Mapping[str, Any]) -> Iterator[Placed]:
                 continue
             own = (key, text, host)
             if own in known:
-                also = f"{shown(text)} is also the {key} of {path_text(known[own])}"
+                also = f"{first_word(text)} is also the {key} of {path_text(known[own])}"
                 yield Placed((*place, key), f"{also}; each node needs its own")
             known.setdefault(own, place)
 

@@ -32,7 +32,7 @@ from towpath.kraft.decide.repairs import (
     reformat,
     start_broker,
 )
-from towpath.kraft.decide.rollback import alarmed, back, move
+from towpath.kraft.decide.rollback import alarmed, move, next_step_back
 from towpath.kraft.facts.nouns import Alarm, BrokerMode, Goal, NodeId
 from towpath.kraft.facts.seen import Observation, has_flag
 from towpath.kraft.findings.codes import FindingCode
@@ -83,7 +83,7 @@ def decide(facts: Facts, goal: Goal) -> Decision:
     missing = _missing(facts, state)
     if missing:
         return Refused(missing)
-    found = back(facts, state) if goal is Goal.ZOOKEEPER else _forward(facts, state, goal)
+    found = next_step_back(facts, state) if goal is Goal.ZOOKEEPER else _forward(facts, state, goal)
     if isinstance(found, Move) and isinstance(found.step, WritingStep):
         made = found.step.properties(facts.config, facts.seen)
         return made if isinstance(made, Refused) else found

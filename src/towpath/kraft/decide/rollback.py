@@ -53,7 +53,7 @@ from towpath.kraft.steps.stop_controllers import StopControllers
 from towpath.kraft.steps.wipe_controller import WipeController
 
 
-def back(facts: Facts, state: KnownStage) -> Decision:
+def next_step_back(facts: Facts, state: KnownStage) -> Decision:
     """Return the next step of the rollback to ZooKeeper mode.
 
     Where brokers would end as they start with ZooKeeper, nothing is stopped; a cluster whose

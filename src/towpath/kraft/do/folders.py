@@ -15,7 +15,7 @@ def controller_of(config: KraftConfig, node: NodeId) -> KraftController:
     return next(each for each in config.controllers.nodes if NodeId(each.id) == node)
 
 
-def inside(folder: str, name: str) -> str:
+def path_in(folder: str, name: str) -> str:
     """Return the path of a file in a folder of a host."""
     return str(PurePosixPath(folder) / name)
 

@@ -53,7 +53,7 @@ def digest(*parts: bytes) -> str:
     return summed.hexdigest()
 
 
-def shown(key: str, value: str) -> str:
+def value_or_digest(key: str, value: str) -> str:
     """Return a dynamic config's value, or the digest of a secret one.
 
     Args:

@@ -154,7 +154,7 @@ class Contents:
         if said.value is None:
             values.pop(said.name, None)
         else:
-            values[said.name] = digests.shown(said.name, said.value)
+            values[said.name] = digests.value_or_digest(said.name, said.value)
 
     def acl(self, said: Any) -> None:
         """Apply an AccessControlEntryRecord."""

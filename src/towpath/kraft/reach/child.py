@@ -56,6 +56,6 @@ def run_child(
     return subprocess.CompletedProcess(command, child.returncode, out, err)
 
 
-def shown(output: bytes) -> str:
+def printable(output: bytes) -> str:
     """Decode a program's output, safe to print."""
     return printed(output.decode(errors="replace")).strip()

@@ -13,7 +13,7 @@ from pathlib import Path
 from towpath.kraft.config.drivers import LocalDriver
 from towpath.kraft.errors import DriverError
 from towpath.kraft.facts.nouns import NodeId, Role
-from towpath.kraft.reach.child import ChildLateError, run_child, shown
+from towpath.kraft.reach.child import ChildLateError, printable, run_child
 from towpath.kraft.reach.commands import filled
 from towpath.kraft.reach.scripts import PROCESS
 from towpath.model.foreign import foreign
@@ -89,7 +89,7 @@ class LocalNode:
         what = f"running {command[0]}"
         with self._trouble(what):
             done = run_child(command, seconds=deadline.left())
-        text = shown(done.stdout + done.stderr)
+        text = printable(done.stdout + done.stderr)
         if done.returncode:
             tail = "\n".join(text.splitlines()[-_LINES:])
             raise DriverError(self._node, what, f"it ended with code {done.returncode}:\n{tail}\n")

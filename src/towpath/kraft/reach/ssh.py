@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from towpath.kraft.config.drivers import SshDriver
 from towpath.kraft.errors import DriverError
 from towpath.kraft.facts.nouns import NodeId, Role
-from towpath.kraft.reach.child import ChildLateError, run_child, shown
+from towpath.kraft.reach.child import ChildLateError, printable, run_child
 from towpath.kraft.reach.scripts import ABSENT, PROCESS, READ, REMOVE, WRITE
 from towpath.model.foreign import foreign
 from towpath.runtime.deadline import Deadline
@@ -105,7 +105,7 @@ class SshNode:
         """Run a program as the unit's user until it ends, and return its output."""
         user = ("-u", self._user) if self._config.sudo and self._user else ()
         done = self._call([*self._sudo, *user, *command], f"running {command[0]}", deadline)
-        return shown(done)
+        return printable(done)
 
     def start(self) -> None:
         """Start the node's unit unless it runs; return before the node is ready."""
@@ -159,7 +159,7 @@ class SshNode:
     def log(self, lines: int) -> str:
         """Return the last lines of the node's log."""
         command = ["journalctl", "--no-pager", "-o", "cat", "-n", str(lines), "-u", self._unit]
-        return shown(self._call([*self._sudo, *command], "reading its log"))
+        return printable(self._call([*self._sudo, *command], "reading its log"))
 
     def _await_end(self) -> None:
         patience = Deadline.after(_PATIENCE)
@@ -187,7 +187,7 @@ class SshNode:
     def _user(self) -> str:
         """The user that the unit runs as, "" where the unit names none."""
         command = ["systemctl", "show", "-p", "User", "--", self._unit]
-        return shown(self._call(command, "asking for its user")).partition("=")[2]
+        return printable(self._call(command, "asking for its user")).partition("=")[2]
 
     @property
     def _sudo(self) -> Sequence[str]:
@@ -225,7 +225,7 @@ class SshNode:
             raise DriverError(self._node, what, foreign(error)) from error
         _, marked, printed_behind = done.stdout.partition(f"{_MARK}\n".encode())
         if not marked and done.returncode == 0:
-            why = f"its login shell does not run commands: {shown(done.stdout + done.stderr)}"
+            why = f"its login shell does not run commands: {printable(done.stdout + done.stderr)}"
             raise DriverError(self._node, what, f"on {self._host}: {why}")
         if marked:
             done.stdout = printed_behind
@@ -234,7 +234,7 @@ class SshNode:
     def _checked(self, done: subprocess.CompletedProcess[bytes], what: str, said: bytes) -> bytes:
         if done.returncode == 0:
             return done.stdout
-        tail = "; ".join(shown(said).splitlines()[-_LINES:])
+        tail = "; ".join(printable(said).splitlines()[-_LINES:])
         where = f"ssh to {self._host} failed" if done.returncode == _SSH else f"on {self._host}"
         raise DriverError(self._node, what, f"{where}: code {done.returncode}: {tail}")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from towpath.kraft.config import KraftConfig
-from towpath.kraft.do.folders import cluster_id, controller_of, inside, require_own
+from towpath.kraft.do.folders import cluster_id, controller_of, path_in, require_own
 from towpath.kraft.do.tools import StepFacts, Tools, since
 from towpath.kraft.errors import StepRefusedError
 from towpath.kraft.facts.nouns import NodeId
@@ -84,9 +84,9 @@ class FormatController(WritingStep):
             _require_holders(seen, node)
         tools.write(node, wanted, whole=True)
         _require_files(driver, node, wanted)
-        if driver.modified(inside(at.data, META)) is not None:
+        if driver.modified(path_in(at.data, META)) is not None:
             return {**stopped, "seconds": since(began)}
-        if driver.modified(inside(at.data, METADATA_LOG)) is not None:
+        if driver.modified(path_in(at.data, METADATA_LOG)) is not None:
             why = f"{at.data} of controller {node} holds a metadata log without {META}"
             raise StepRefusedError("FormatController", f"{why}; look whose it is, and move it away")
         command = format_command(tools.config, at, cluster, seen)
@@ -96,7 +96,7 @@ class FormatController(WritingStep):
     def _stop_lost(self, tools: Tools) -> StepFacts:
         """Stop a controller that still runs though its folder is gone."""
         driver, at = tools.drivers[self.node], controller_of(tools.config, self.node)
-        if driver.started() is None or driver.modified(inside(at.data, META)) is not None:
+        if driver.started() is None or driver.modified(path_in(at.data, META)) is not None:
             return {}
         _require_holders(tools.waits.now(), self.node)
         return tools.stop(self.node)

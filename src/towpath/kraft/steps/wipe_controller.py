@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from towpath.kraft.config import KraftConfig
-from towpath.kraft.do.folders import controller_of, inside, require_own
+from towpath.kraft.do.folders import controller_of, path_in, require_own
 from towpath.kraft.do.tools import StepFacts, Tools
 from towpath.kraft.errors import StepRefusedError
 from towpath.kraft.facts.nouns import NodeId
@@ -50,7 +50,7 @@ class WipeController(KraftStep):
             raise StepRefusedError("WipeController", f"controller {self.node} runs")
         require_own(tools.waits.now(), self.node, "WipeController")
         for name in CONTROLLER_FILES:
-            driver.remove(inside(at.data, name))
+            driver.remove(path_in(at.data, name))
         return {}
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from towpath.kraft.config.file import ZooKeeperConfig
 from towpath.kraft.facts.surroundings import ClientsSeen
 from towpath.kraft.zookeeper.admin_server import connected
-from towpath.kraft.zookeeper.ensemble import asked, asked_all
+from towpath.kraft.zookeeper.ensemble import asked_all, four_letter_answer
 from towpath.kraft.zookeeper.reading import BROKERS
 from towpath.kraft.zookeeper.session import Znode, ZooKeeperSession
 from towpath.kraft.zookeeper.sockets import reason
@@ -105,7 +105,7 @@ def _told(address: str, config: ZooKeeperConfig, seconds: float) -> tuple[Connec
 
 def _by_word(address: str, config: ZooKeeperConfig, seconds: float) -> tuple[Connection, ...] | str:
     try:
-        told = asked(address, config.tls, seconds, b"cons")
+        told = four_letter_answer(address, config.tls, seconds, b"cons")
     except OSError as error:
         return reason(error)
     except ValueError as error:

@@ -71,7 +71,7 @@ def _voters(session: ZooKeeperSession, deadline: Deadline) -> int | None:
 
 def _server(address: str, tls: Tls | None, seconds: float) -> ServerSeen:
     try:
-        told = asked(address, tls, seconds, b"srvr")
+        told = four_letter_answer(address, tls, seconds, b"srvr")
     except OSError as error:
         return ServerSeen(address, None, "", None, reason(error))
     except ValueError as error:
@@ -92,7 +92,7 @@ def server(address: str, told: str) -> ServerSeen:
     return ServerSeen(address, mode, version, int(waiting) if waiting.isdigit() else None, "")
 
 
-def asked(address: str, tls: Tls | None, seconds: float, word: bytes) -> str:
+def four_letter_answer(address: str, tls: Tls | None, seconds: float, word: bytes) -> str:
     """Return the answer of a server to a four-letter word.
 
     Raises:

@@ -172,7 +172,7 @@ def configs(data: bytes | None) -> Mapping[str, str]:
 def _config(key: str, value: str) -> str:
     if key.endswith(digests.SECRET_CONFIGS) and _ENCODED.search(value):
         return digests.ENCODED
-    return digests.shown(key, value)
+    return digests.value_or_digest(key, value)
 
 
 def credentials(data: bytes | None) -> Mapping[Mechanism, Scram]:

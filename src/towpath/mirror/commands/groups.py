@@ -11,7 +11,7 @@ from rich.console import Group
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, line, show
-from towpath.groups.group_standings import GroupsLook, differs, look, translated
+from towpath.groups.group_standings import GroupsLook, differs, look_at_groups, translated
 from towpath.groups.settle import settle
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
@@ -46,7 +46,7 @@ GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", help="Its name at
 def ls(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     """List the groups that have offsets in mirrored topics, and their states on both sides."""
     del output  # `show` reads it from the arguments
-    seen = look(load(file), ())
+    seen = look_at_groups(load(file), ())
     show(list_picture(seen), as_json(seen))
     return NOT_ALL if seen.report.failed or seen.report.unlisted else 0
 
@@ -67,7 +67,7 @@ def status(
 ) -> int:
     """Show the lag of groups on both sides, and their offsets on the target."""
     del output  # `show` reads it from the arguments
-    seen = look(load(file), None if group is None else (group,))
+    seen = look_at_groups(load(file), None if group is None else (group,))
     if group is None:
         show(summary_picture(seen), as_json(seen))
     else:
@@ -146,7 +146,7 @@ def sync(
 def diff(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     """Show the groups whose offsets differ on the target: exit 0 none, 3 some."""
     del output  # `show` reads it from the arguments
-    seen = look(load(file)).differences
+    seen = look_at_groups(load(file)).differences
     show(group_picture(seen), as_json(seen))
     report = seen.report
     return NOT_ALL if report.groups or report.failed or report.unlisted else 0
@@ -167,7 +167,7 @@ def _one(seen: GroupsLook, group: str) -> GroupsLook:
 def _translated(
     config: LinkConfig, group: str, at: int | None, only: TopicPartition | None
 ) -> Iterator[Translation]:
-    seen = _one(look(config, ()), group)
+    seen = _one(look_at_groups(config, ()), group)
     positions = {each.tp: each for each in seen.report.positions}
     wanted = list(positions) if only is None else [only]
     if at is None:

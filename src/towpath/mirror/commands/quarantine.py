@@ -64,7 +64,7 @@ def ls(
     wanted = RecordFilter(
         topics=frozenset(names(topics)), reasons=_codes(reasons), is_open=only_open
     )
-    seen = look.look(load(file), wanted)
+    seen = look.look_at_quarantine(load(file), wanted)
     show(list_picture(seen, limit), as_json(seen, limit))
     return NOT_ALL if any(one.is_open for one in seen.records) else 0
 

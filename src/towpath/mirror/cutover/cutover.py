@@ -18,10 +18,10 @@ from towpath.mirror.cutover.beside import holds_out, mapped, to_stop
 from towpath.mirror.cutover.cuts import cuts
 from towpath.mirror.cutover.estimate import RehearsalTimes
 from towpath.mirror.cutover.groups_left import unmoved
-from towpath.mirror.cutover.order import Order, named, told
+from towpath.mirror.cutover.order import Order, error_text, verdict_texts
 from towpath.mirror.cutover.proof import unproven
 from towpath.mirror.cutover.report import CutoverReport, CutoverRequest
-from towpath.mirror.cutover.writers import SourceSnapshot, look, moved
+from towpath.mirror.cutover.writers import SourceSnapshot, look_at_source, moved
 from towpath.mirror.mm2.publish import publishing
 from towpath.mirror.plan.link_plan import build
 from towpath.mirror.run.progress import RunProgress, Wishes
@@ -30,7 +30,7 @@ from towpath.mirror.run.run import run
 from towpath.mirror.status.backlog import with_backlog
 from towpath.mirror.status.link_status import PartitionStatus, status
 from towpath.mirror.status.totals import bytes_behind
-from towpath.mirror.staying.source_clients import look as look_at_staying
+from towpath.mirror.staying.source_clients import look_at_clients as look_at_staying
 from towpath.mirror.verify.schemas import proving
 from towpath.mirror.verify.stoppable import until
 from towpath.mirror.verify.verdict import Verdict
@@ -123,10 +123,10 @@ class _Parts:
         report.trouble += map(str, self._unmeant(report.plan.problems))
         with Admin(self._config.source, Side.SOURCE) as source:
             self._matching = self._matching_now(source)
-            first = look(source, topics)
+            first = look_at_source(source, topics)
             report.staying = look_at_staying(self._config, source, topics)
             self._stop.wait(self._cut.quiet)
-            self._seen = look(source, topics)
+            self._seen = look_at_source(source, topics)
             report.writing = moved(source, first, self._seen)
         if self._cut.dry_run:
             report.to_stop = to_stop(report.writing)
@@ -213,7 +213,7 @@ class _Parts:
         """Find records written since the first look, which the mirror topics would lack."""
         with Admin(self._config.source, Side.SOURCE) as source:
             self.report.appeared = self._matching_now(source) - self._matching
-            found = moved(source, self._seen, look(source, self.report.plan.topics))
+            found = moved(source, self._seen, look_at_source(source, self.report.plan.topics))
         rows = self.report.progress.rows if self.report.progress else ()
         copied = {TopicPartition(row.topic, row.partition): row.source_end for row in rows}
         self.report.writing = tuple(replace(each, copied=copied.get(each.tp, 0)) for each in found)
@@ -283,7 +283,7 @@ class _Parts:
             steps=len(report.plan.steps),
         )
         against = {Verdict.DIFFERENT, Verdict.DELETED}
-        report.trouble += named(row for row in report.verdicts if row.verdict in against)
+        report.trouble += verdict_texts(row for row in report.verdicts if row.verdict in against)
 
     def _standing(self) -> tuple[PartitionStatus, ...]:
         """Return the status of each partition; errors and a live run are reported as trouble."""
@@ -301,7 +301,7 @@ class _Parts:
         try:
             LinkSession(self._config.link, self._config.target, target).require_alone()
         except LinkBusyError as error:
-            self.report.to_stop.append(told(error))
+            self.report.to_stop.append(error_text(error))
 
 
 def _why(row: PartitionStatus) -> str:

@@ -116,7 +116,7 @@ class Order:
         except TowpathError as error:
             report.failure = error
             where = "" if isinstance(error, StoppedError) else f"{name}: "
-            report.trouble.append(where + told(error))
+            report.trouble.append(where + error_text(error))
         return report.complete
 
 
@@ -126,7 +126,7 @@ def judge(report: CutoverReport) -> None:
     Those are reported with the producers that wrote them.
     """
     writing = {each.tp for each in report.writing}
-    report.trouble += named(
+    report.trouble += verdict_texts(
         row
         for row in report.verdicts
         if row.verdict is not Verdict.EQUAL
@@ -135,12 +135,12 @@ def judge(report: CutoverReport) -> None:
     )
 
 
-def named(rows: Iterable[PartitionVerdict]) -> list[str]:
+def verdict_texts(rows: Iterable[PartitionVerdict]) -> list[str]:
     """Return a text for each partition's verdict."""
     return [f"{row.topic}-{row.partition}: {row.why}" for row in rows]
 
 
-def told(error: TowpathError) -> str:
+def error_text(error: TowpathError) -> str:
     """Return the text of an error, with advice if the link runs elsewhere."""
     if isinstance(error, LinkBusyError) or (
         isinstance(error, LinkHeldError) and error.command == "run"

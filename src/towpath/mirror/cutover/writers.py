@@ -86,7 +86,7 @@ class Writing:
         return "; its mirror topic has these, and will lack later ones"
 
 
-def look(source: Admin, topics: Iterable[TopicName]) -> SourceSnapshot:
+def look_at_source(source: Admin, topics: Iterable[TopicName]) -> SourceSnapshot:
     """Return the ends of all partitions of these topics, and their producers.
 
     Raises:

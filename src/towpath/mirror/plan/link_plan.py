@@ -23,7 +23,7 @@ from towpath.mirror.status.ledger_lost import lost_entries
 from towpath.mirror.status.link_status import PartitionStatus, caught_up, status
 from towpath.mirror.status.unread import findings as unread
 from towpath.mirror.status.unread import with_unread
-from towpath.mirror.staying.source_clients import look
+from towpath.mirror.staying.source_clients import look_at_clients
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Problem
@@ -37,7 +37,7 @@ from towpath.plan.subjects import SubjectClients
 from towpath.records.source.beginnings import PATIENCE
 from towpath.schemas.subject import SUBJECT as SCHEMAS
 from towpath.settings import LinkConfig
-from towpath.topics.disk_space import DiskLook, look_at_disks, room
+from towpath.topics.disk_space import DiskLook, check_disk_space, look_at_disks
 from towpath.topics.markers import markers
 from towpath.topics.observed import ObservedTopics
 from towpath.topics.subject import TOPICS
@@ -90,7 +90,7 @@ def _groups(link: OpenLink) -> Iterator[Note]:
 
 def _staying(link: OpenLink, plan: Plan) -> Iterator[Note]:
     try:
-        found = look(link.config, link.source, plan.topics)
+        found = look_at_clients(link.config, link.source, plan.topics)
     except ClusterError as error:
         yield Note("source", f"could not look for what stays there: {error}")
         return
@@ -124,7 +124,7 @@ class _Records:
         topics = found.of(TOPICS)
         self.disks = look_at_disks(link.source, link.target, topics.seen.topics, topics.found)
         yield from self.disks.notes
-        yield from room(link.config, self.disks, topics.found.topics)
+        yield from check_disk_space(link.config, self.disks, topics.found.topics)
         fill, notes = markers(link.config.records.offsets, link.config.records.fill, link.target)
         yield from notes
         yield from quarantine.findings(link.config, link.target)

@@ -210,7 +210,7 @@ def open_quarantine(config: LinkConfig) -> Iterator[OpenQuarantine]:
         yield OpenQuarantine(link, client, QuarantineReader(link.target, client))
 
 
-def look(config: LinkConfig, wanted: RecordFilter) -> QuarantineLook:
+def look_at_quarantine(config: LinkConfig, wanted: RecordFilter) -> QuarantineLook:
     """Return the selected quarantined records, and the number of skipped ones.
 
     Raises:

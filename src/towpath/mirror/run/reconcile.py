@@ -17,7 +17,7 @@ from towpath.mirror.metrics.feeding import (
     telling_steps,
 )
 from towpath.mirror.metrics.meter import LinkMeter
-from towpath.mirror.status.foretold import kept
+from towpath.mirror.status.foretold import withheld_forecasts
 from towpath.mirror.status.link_status import PartitionStatus, caught_up
 from towpath.mirror.subjects import BESIDE_SCHEMAS, SUBJECTS
 from towpath.model.findings import Cause, Note, Problem
@@ -25,7 +25,7 @@ from towpath.model.nouns import Side, TopicId, TopicName
 from towpath.model.outcome import Outcome
 from towpath.plan.applier import Applier
 from towpath.plan.build import Planned
-from towpath.plan.differences import Differences, again, differences
+from towpath.plan.differences import Differences, differences, observe_again
 from towpath.plan.journal import JournalWriter
 from towpath.plan.kinds import Step
 from towpath.plan.subject import CheckedSteps
@@ -167,10 +167,10 @@ class Reconciler:
         changed = {step.source for step in checked.steps if isinstance(step, SetConfigs)}
         if (topics := found.seen(TOPICS)) is not None:
             foretell(self._link, topics.topics, {*reached, *changed})
-        self._meter.retention_held(len(kept(self._link.config, self._link.books)))
+        self._meter.retention_held(len(withheld_forecasts(self._link.config, self._link.books)))
         applied = applier.apply(checked.steps)
         done = applied.done
-        now = again(self._clients, found, done, lambda: reached) if done else found
+        now = observe_again(self._clients, found, done, lambda: reached) if done else found
         self._looked = now
         failed = {applied.blamed(step): error for step, error in applied.failed}
         problems = (*now.problems, *checked.problems)

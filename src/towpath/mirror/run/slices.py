@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from towpath.engine.attempts import attempt
 from towpath.records.copy import Feeding, copy
-from towpath.records.summaries import told
+from towpath.records.summaries import summary_rows
 from towpath.records.work import CopySlice, Throttled
 
 
@@ -17,7 +17,7 @@ def run_slice(work: CopySlice) -> Iterator[pa.RecordBatch]:
     """Copy a slice; report only what the ledger does not record."""
     throttled: Throttled = {}
     copied = copy(replace(work, attempt=attempt()), throttled, feeding=feeding(work))
-    yield told(copied, throttled)
+    yield summary_rows(copied, throttled)
 
 
 def feeding(work: CopySlice) -> Feeding | None:

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line, show
 from towpath.mirror.subjects import SUBJECTS
-from towpath.model.findings import beside
+from towpath.model.findings import without_side
 from towpath.plan.explain import (
     Group,
     by_heading,
@@ -89,11 +89,11 @@ def _lines(plan: Plan, subjects: Subjects) -> Iterator[str]:
         yield from ("", f"## {heading}", "")
         for text, about in grouped(notes).items():
             named = ", ".join(about)
-            yield f"- {_plain(named)}: {_plain(beside(named, text))}"
+            yield f"- {_plain(named)}: {_plain(without_side(named, text))}"
     if plan.problems:
         yield from ("", "## Problems", "")
         for problem in plan.problems:
-            text = beside(problem.about, problem.text)
+            text = without_side(problem.about, problem.text)
             yield f"- **{_plain(problem.about)}**: {_plain(text)}"
 
 

@@ -183,7 +183,7 @@ def judged(
     return WhyDeleted(why, SourceOffset(0 if there.cuts_finer(here) else due))
 
 
-def told(
+def deleted_records(
     books: PartitionBooks, stretch: Stretch, found: WhyDeleted, *, meant: bool
 ) -> DeletedRecords:
     """Return the deleted records, with an upper bound on their number."""

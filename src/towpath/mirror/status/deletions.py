@@ -12,9 +12,9 @@ from towpath.mirror.status.deleted import (
     DeletionLook,
     Stretch,
     WhyDeleted,
+    deleted_records,
     may_lack,
     stretch_deleted,
-    told,
 )
 from towpath.mirror.status.foretold import with_foretold
 from towpath.mirror.status.link_status import PartitionStatus, State
@@ -103,7 +103,9 @@ def _find(
     lets = config.topics.lets_delete
     return {
         tp: with_foretold(
-            books, tp, told(books.of(tp), each, judged.get(tp, _UNKNOWN), meant=lets(tp.topic))
+            books,
+            tp,
+            deleted_records(books.of(tp), each, judged.get(tp, _UNKNOWN), meant=lets(tp.topic)),
         )
         for tp, each in stretches.items()
     }

@@ -10,7 +10,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Foretold
 from towpath.ledger.entries.foretold import kept_back
 from towpath.model.amounts import counted, shortened
-from towpath.model.at_risk import AtRisk, told, why_at_risk
+from towpath.model.at_risk import AtRisk, at_risk_text, why_at_risk
 from towpath.model.deleted import DeletedRecords
 from towpath.model.nouns import TopicPartition
 from towpath.model.reasons import sentence
@@ -26,7 +26,7 @@ def foretold(config: LinkConfig, books: LinkBooks) -> tuple[Foretold, ...]:
     return tuple(entry for topic, entry in known if config.topics.matches(topic))
 
 
-def kept(config: LinkConfig, books: LinkBooks) -> tuple[Foretold, ...]:
+def withheld_forecasts(config: LinkConfig, books: LinkBooks) -> tuple[Foretold, ...]:
     """Return the forecasts that keep retention or compaction withheld now."""
     return tuple(entry for entry in foretold(config, books) if entry.kept)
 
@@ -39,7 +39,7 @@ def kept_lines(entries: Iterable[Foretold]) -> Iterator[str]:
             alike[entry.reason].append(entry)
     for reason, held in alike.items():
         some = shortened([entry.topic for entry in held], _SOME)
-        offsets = told(sum(entry.offsets for entry in held))
+        offsets = at_risk_text(sum(entry.offsets for entry in held))
         yield (
             f"{kept_back(held[0].reasons)} stays held back on the mirror topics of"
             f" {counted(len(held), 'topic')} ({some}): {reason};"

@@ -40,7 +40,7 @@ _HIDDEN = (
 )
 
 
-def look(config: LinkConfig, source: Admin, topics: Collection[TopicName]) -> Staying:
+def look_at_clients(config: LinkConfig, source: Admin, topics: Collection[TopicName]) -> Staying:
     """Return what clients of mirrored topics use at the source and a link does not copy.
 
     What cannot be looked at is named in the answer.

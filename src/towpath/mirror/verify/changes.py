@@ -44,7 +44,7 @@ def digests_of(books: PartitionBooks) -> frozenset[str]:
     return frozenset({opened, *(digest for _, _, digest in books.changed)}) - {""}
 
 
-def told(tally: Tally) -> Iterator[str]:
+def change_sentences(tally: Tally) -> Iterator[str]:
     """Yield sentences about the changes of the source's records."""
     for kind, number in tally:
         what, _, name = kind.partition(":")

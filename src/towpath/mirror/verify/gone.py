@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from towpath.compare.work import Comparison, Counts
 from towpath.ledger.books import PartitionBooks
-from towpath.mirror.status.deleted import Stretch, WhyDeleted, told
+from towpath.mirror.status.deleted import Stretch, WhyDeleted, deleted_records
 from towpath.model.amounts import count
 from towpath.model.deleted import DeletedRecords, Deleter
 from towpath.model.nouns import SourceOffset
@@ -77,7 +77,7 @@ class Gone:
 NOTHING = Gone()
 
 
-def gone(
+def missing_records(
     books: PartitionBooks,
     found: Comparison | None,
     target: DeletedRecords | None,
@@ -184,4 +184,4 @@ def bounded(
     if stretch is None:
         return None
     unknown = WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))
-    return told(books, stretch, judged or unknown, meant=meant)
+    return deleted_records(books, stretch, judged or unknown, meant=meant)

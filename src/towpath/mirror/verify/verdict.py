@@ -10,7 +10,7 @@ from towpath.compare.named import SeenIds
 from towpath.compare.work import Comparison
 from towpath.ledger.books import PartitionBooks
 from towpath.mirror.status.link_status import PartitionStatus
-from towpath.mirror.verify.changes import told
+from towpath.mirror.verify.changes import change_sentences
 from towpath.mirror.verify.gone import NOTHING, Gone
 from towpath.mirror.verify.surplus import NOBODY, OthersRule, OtherWriter
 from towpath.model.at_risk import AtRisk
@@ -204,7 +204,7 @@ def _notes(books: PartitionBooks, comparison: Comparison | None, hidden: str) ->
     for number, text in texts:
         if number:
             yield f"{number:,} records {text}"
-    yield from told(comparison.tally)
+    yield from change_sentences(comparison.tally)
     yield from comparison.notes
     if comparison.beyond:
         yield (

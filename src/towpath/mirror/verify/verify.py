@@ -23,7 +23,7 @@ from towpath.mirror.status.link_status import PartitionStatus, State, status
 from towpath.mirror.status.unread import with_unread
 from towpath.mirror.verify.changes import changes_of, undefined
 from towpath.mirror.verify.deletions import TargetDeletions, parted
-from towpath.mirror.verify.gone import gone
+from towpath.mirror.verify.gone import missing_records
 from towpath.mirror.verify.ranges import (
     SLICE_BYTES,
     Bounds,
@@ -159,7 +159,7 @@ def _verify(
             others=OthersRule(
                 config.link, books.neighbours.link_of, config.topics.shared, books.replayers
             ),
-            gone=gone(
+            gone=missing_records(
                 books.of(tp),
                 found.get(tp),
                 deleted.get(tp),

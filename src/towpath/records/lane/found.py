@@ -9,7 +9,7 @@ import numpy as np
 from towpath.model.nouns import Mode, SourceOffset
 from towpath.records.beyond_receipt import NotHereError
 from towpath.records.lane.progress import LaneProgress
-from towpath.records.modes import taken
+from towpath.records.modes import why_taken
 from towpath.records.standing import Standing
 from towpath.wire import batch as wire
 from towpath.wire.digest import Hashes
@@ -78,7 +78,7 @@ class Found:
         try:
             self._count(offsets, hashes)
         except NotHereError as error:
-            self._progress.become_mapped(taken(error.first, self._reached))
+            self._progress.become_mapped(why_taken(error.first, self._reached))
             if not self._progress.stopped:
                 self._count(offsets, hashes)
         return self._reached, self._grown

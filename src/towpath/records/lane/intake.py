@@ -28,7 +28,7 @@ from towpath.records.lane.reshape import (
     opened_rows,
     stamped_records,
 )
-from towpath.records.modes import taken
+from towpath.records.modes import why_taken
 from towpath.records.standing import Standing
 from towpath.wire import batch as wire
 from towpath.wire.aborted import Aborted, AbortedTransactions
@@ -254,7 +254,7 @@ class Intake:
         progress = self._progress
         identical = progress.mode is Mode.IDENTICAL
         if identical and self._found and self._found.first < end:
-            progress.become_mapped(taken(self._found.first, self.expected))
+            progress.become_mapped(why_taken(self._found.first, self.expected))
         self._queue.put(Fill(self.expected, end, epoch, holes))
         self._at(end, epoch)
         if self._found:

@@ -27,7 +27,7 @@ from towpath.records.lane.intake import Intake
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.lane.queue import Queue
 from towpath.records.lane.reshape import SMALL, Cutter
-from towpath.records.modes import taken
+from towpath.records.modes import why_taken
 from towpath.records.standing import Standing
 from towpath.records.work import Assignment
 from towpath.wire.aborted import Aborted
@@ -340,7 +340,7 @@ class Lane:
         batch = self.queue.in_flight.pop(0)
         assert isinstance(batch, Batch)  # noqa: S101  # fills land at once
         if self.progress.mode is Mode.IDENTICAL and base_offset != TargetOffset(batch.base):
-            self.progress.become_mapped(taken(base_offset, batch.base))
+            self.progress.become_mapped(why_taken(base_offset, batch.base))
         self._landed, self.landed_time = time.monotonic(), batch.time
         self._answer = (0, 0)
         self.progress.add(batch, base_offset)

@@ -75,7 +75,7 @@ class AzureBackend:
     def put(self, key: str, data: Data, how: Put) -> StoredObject:
         """Write an object as a whole."""
         asked = Errand("write", key, how.only_new)
-        headers = {"x-ms-blob-type": "BlockBlob", "content-md5": _md5(data), **kept(how)}
+        headers = {"x-ms-blob-type": "BlockBlob", "content-md5": _md5(data), **write_headers(how)}
         try:
             answer = self._client.of_object("PUT", asked, headers, body=[data] if data else ())
         except ObjectChangedError:
@@ -213,7 +213,7 @@ class _AzureUpload:
         body = f'<?xml version="1.0" encoding="utf-8"?><BlockList>{blocks}</BlockList>'.encode()
         asked = Errand("complete", self._key, self._how.only_new)
         headers = {"x-ms-blob-content-type": _TYPE, "content-type": "application/xml"}
-        headers |= {"content-md5": _md5(body), **kept(self._how)}
+        headers |= {"content-md5": _md5(body), **write_headers(self._how)}
         query = {"comp": "blocklist"}
         try:
             answer = self._client.of_object("PUT", asked, headers, query, [body])
@@ -239,7 +239,7 @@ class _AzureUpload:
         return True
 
 
-def kept(how: Put) -> dict[str, str]:
+def write_headers(how: Put) -> dict[str, str]:
     """Return the request headers for an object's metadata and for conditions."""
     headers = {_NAME: how.name} if how.name else {}
     if how.storage_class:

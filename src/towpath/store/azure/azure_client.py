@@ -10,7 +10,7 @@ import urllib3
 from towpath.model.errors import StoreRefusedError
 from towpath.settings import StoreConfig, Tls
 from towpath.settings.sections.azure import ConnectionText
-from towpath.store.azure.azure_errors import told
+from towpath.store.azure.azure_errors import store_error
 from towpath.store.azure.azure_login import BlobLogin, IdentityLogin, KeyLogin, SasLogin
 from towpath.store.names import ObjectNames
 from towpath.store.objects import Data
@@ -96,7 +96,7 @@ class AzureClient:
         if answer.status in _DONE:
             return answer
         code = answer.headers.get("x-ms-error-code", "")
-        raise told(answer.status, code, where, asked.what, only_new=asked.only_new)
+        raise store_error(answer.status, code, where, asked.what, only_new=asked.only_new)
 
 
 def _login(config: StoreConfig, text: ConnectionText) -> BlobLogin:

@@ -33,7 +33,9 @@ _FORBIDDEN = (
 )
 
 
-def told(status: int, code: str, where: str, what: str, *, only_new: bool = False) -> StoreError:
+def store_error(
+    status: int, code: str, where: str, what: str, *, only_new: bool = False
+) -> StoreError:
     """Return the Towpath error for an error answer.
 
     Args:

@@ -10,7 +10,7 @@ import urllib3
 
 from towpath.model.errors import ObjectMissingError
 from towpath.settings import StoreConfig, Tls
-from towpath.store.gcs.gcs_errors import no_bucket, told
+from towpath.store.gcs.gcs_errors import no_bucket, store_error
 from towpath.store.gcs.gcs_login import GoogleLogin
 from towpath.store.names import ObjectNames
 from towpath.store.objects import Data
@@ -111,7 +111,7 @@ class GcsClient:
             self._found = True
             return
         where = self.names.where(asked.key)
-        error = told(answer.status, answer.data, where, asked.what, only_new=asked.only_new)
+        error = store_error(answer.status, answer.data, where, asked.what, only_new=asked.only_new)
         if isinstance(error, ObjectMissingError) and not self._has_bucket():
             raise no_bucket(where, asked.what)
         raise error

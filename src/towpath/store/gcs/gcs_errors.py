@@ -34,7 +34,9 @@ _FORBIDDEN = (
 )
 
 
-def told(status: int, body: bytes, where: str, what: str, *, only_new: bool = False) -> StoreError:
+def store_error(
+    status: int, body: bytes, where: str, what: str, *, only_new: bool = False
+) -> StoreError:
     """Return the Towpath error for an error answer.
 
     Args:

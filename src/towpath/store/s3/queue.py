@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from towpath.settings import Tls
 from towpath.settings.sections.notify import NotifyConfig
 from towpath.store.s3.aws import aws_client
-from towpath.store.s3.s3_errors import told
+from towpath.store.s3.s3_errors import store_error
 from towpath.store.transport import Transport
 
 _RIGHTS = "give the login the rights sqs:GetQueueUrl, sqs:ReceiveMessage and sqs:DeleteMessage"
@@ -101,7 +101,7 @@ class MessageQueue:
         try:
             yield
         except (ClientError, BotoCoreError) as error:
-            raise told(error, f"queue {self._config.queue}", what, rights=_RIGHTS) from None
+            raise store_error(error, f"queue {self._config.queue}", what, rights=_RIGHTS) from None
 
 
 def _message(each: Any) -> QueueMessage:

@@ -27,7 +27,7 @@ from towpath.settings import StoreConfig, Tls
 from towpath.store.names import ObjectNames
 from towpath.store.objects import Data, Put, StoredObject, ThawSpeed, Unfinished, Upload, filled
 from towpath.store.s3.aws import aws_client
-from towpath.store.s3.s3_errors import FORBIDDEN, LOCK_ADVICE, LOCKED, NOT_ALLOWED, told
+from towpath.store.s3.s3_errors import FORBIDDEN, LOCK_ADVICE, LOCKED, NOT_ALLOWED, store_error
 from towpath.store.transport import Body, Transport
 
 AT_ONCE = 32
@@ -145,7 +145,7 @@ class S3Backend:
         for failed in answer.get("Errors", ()):
             error = ClientError({"Error": failed, "ResponseMetadata": {}}, "DeleteObjects")
             where = self._names.where(self._names.key(failed["Key"]))
-            raise told(error, where, "delete", rights=rights)
+            raise store_error(error, where, "delete", rights=rights)
 
     def thaw(self, found: StoredObject, days: int, speed: ThawSpeed) -> None:
         """Request that a cold object becomes readable for some days."""
@@ -265,7 +265,7 @@ class S3Backend:
             yield
         except (ClientError, BotoCoreError) as error:
             where = self._names.where(key)
-            raise told(
+            raise store_error(
                 error, where, what, only_new=only_new, rights=rights, invalid=invalid
             ) from None
 

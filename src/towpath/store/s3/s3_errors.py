@@ -68,7 +68,7 @@ FORBIDDEN = (
 LOCKED = f"{FORBIDDEN}; or wait until the lock of the object is over"
 
 
-def told(
+def store_error(
     error: ClientError | BotoCoreError,
     where: str,
     what: str,

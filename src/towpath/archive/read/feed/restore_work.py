@@ -23,7 +23,7 @@ def archived(region: str) -> ClusterId:
     return ClusterId(f"{_ARCHIVE}{region}")
 
 
-def is_archive(cluster: ClusterId) -> str:
+def archived_region(cluster: ClusterId) -> str:
     """Return the region of the archive that a ledger's source id represents, "" for none."""
     return cluster.removeprefix(_ARCHIVE) if cluster.startswith(_ARCHIVE) else ""
 

@@ -83,7 +83,7 @@ def folders(facts: Facts) -> Iterator[Finding]:
         yield Finding.of(FindingCode.FOLDER_TAKEN, folders=taken)
 
 
-def alike(facts: Facts) -> Iterator[Finding]:
+def check_shared_keys(facts: Facts) -> Iterator[Finding]:
     """Yield findings about keys that brokers must share, and about controllers' keys."""
     bases = [in_zookeeper(facts.config, each.properties, facts.seen) for each in facts.brokers]
     differ = [key for key in _SAME if len({base.get(key, "") for base in bases}) > 1]

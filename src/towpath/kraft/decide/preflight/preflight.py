@@ -73,7 +73,7 @@ def static(facts: Facts) -> tuple[Finding, ...]:
         files.identity,
         files.folders,
         command_lines,
-        files.alike,
+        files.check_shared_keys,
         logins,
         files.voters,
         files.control_plane,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from towpath.kraft.config.kubernetes import KubernetesDriver
 from towpath.kraft.errors import DriverError
-from towpath.kraft.reach.child import ChildLateError, run_child, shown
+from towpath.kraft.reach.child import ChildLateError, printable, run_child
 from towpath.kraft.reach.kubernetes.node_objects import uid_of
 from towpath.kraft.reach.kubernetes.node_place import MANAGER, NodePlace, ObjectKind
 from towpath.kraft.reach.kubernetes.objects import KubernetesObject, kind_and_name, patch_of
@@ -195,12 +195,12 @@ class Kubectl:
         what = f"reading the log of {container}"
         if ended and (told := self._log_before(what, at)):
             return told
-        told = shown(self._call(what, *at).encode())
+        told = printable(self._call(what, *at).encode())
         return told or self._log_before(what, at)
 
     def _log_before(self, what: str, at: Sequence[str]) -> str:
         before = self._run(what, (*at, "--previous"))
-        return shown(before.stdout) if before.returncode == 0 else ""
+        return printable(before.stdout) if before.returncode == 0 else ""
 
     def _call(self, what: str, *words: str, data: bytes = b"") -> str:
         return self._checked(self._run(what, words, data), what).decode(errors="replace")
@@ -230,7 +230,7 @@ class Kubectl:
         raise self._failure(done, what)
 
     def _failure(self, done: subprocess.CompletedProcess[bytes], what: str) -> DriverError:
-        tail = "; ".join(shown(done.stdout + done.stderr).splitlines()[-_LINES:])
+        tail = "; ".join(printable(done.stdout + done.stderr).splitlines()[-_LINES:])
         return self._error(
             what, f"kubectl ended with code {done.returncode}: {tail}{_advice(tail)}"
         )
