@@ -21,9 +21,7 @@ def require_fits(arguments: Sequence[str], printed: str) -> None:
     if not asks_for_json(arguments) or not printed.strip():
         return
     command = command_of(arguments)
-    name = "error" if json.loads(printed).keys() == {"error"} else names_by_command().get(command)
-    if name is None:
-        return
+    name = "error" if json.loads(printed).keys() == {"error"} else names_by_command()[command]
     try:
         adapter(name).validate_json(printed, strict=True)
     except ValidationError as error:

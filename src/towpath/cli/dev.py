@@ -11,6 +11,7 @@ import typer
 from rich.console import Group
 from rich.text import Text
 
+from towpath.cli.show.file_shapes import DevClusterJson, DevClustersJson
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.dev import distribution, updown
@@ -127,7 +128,7 @@ def _tell(sentence: str) -> None:
 
 def _show(clusters: Sequence[DevCluster], home: Path | None) -> None:
     link = str(updown.link_file(home)) if any(each.secure for each in clusters) else None
-    facts = [
+    facts: list[DevClusterJson] = [
         {
             "side": str(each.side),
             "bootstrap": each.bootstrap,
@@ -152,7 +153,8 @@ def _show(clusters: Sequence[DevCluster], home: Path | None) -> None:
     head = ["side", "bootstrap", "kafka", "login", "state", "pid"]
     told = _told(link if any(each.running for each in clusters) else None)
     text = Group(Grid(head, rows), *told) if rows else "nothing runs"
-    show(text, {"clusters": facts, "link": link})
+    data: DevClustersJson = {"clusters": facts, "link": link}
+    show(text, data)
 
 
 def _told(link: str | None) -> list[Text]:

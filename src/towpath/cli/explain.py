@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from towpath.cli.show.file_shapes import RunbookJson, RunbookPageJson
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.model.errors import ConfigError, ConfigProblem
@@ -25,7 +26,8 @@ def explain(
     del output  # `show` reads it from the arguments
     if code is None:
         rows = [(name, page.title) for page in pages() for name in page.codes]
-        show(Grid(["code", "meaning"], rows), {"pages": [_facts(page) for page in pages()]})
+        data: RunbookJson = {"pages": [_facts(page) for page in pages()]}
+        show(Grid(["code", "meaning"], rows), data)
         return
     page = page_of(code)
     if page is None:
@@ -33,8 +35,8 @@ def explain(
     show(page.text.rstrip("\n"), {**_facts(page), "text": page.text})
 
 
-def _facts(page: RunbookPage) -> dict[str, object]:
-    return {"page": page.name, "title": page.title, "codes": page.codes}
+def _facts(page: RunbookPage) -> RunbookPageJson:
+    return {"page": page.name, "title": page.title, "codes": list(page.codes)}
 
 
 def _unknown(code: str) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from towpath.cli.examples import example
+from towpath.cli.show.file_shapes import WrittenExampleJson
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings.kinds import FileKind
@@ -32,7 +33,8 @@ def init(
         raise _refusal(file, "already exists; choose another file name or move it") from None
     except OSError as error:
         raise _refusal(file, f"cannot be written: {error.strerror}") from None
-    show(f"{file} written; adapt it, then run `towpath lint {file}`", {"file": str(file)})
+    data: WrittenExampleJson = {"file": str(file)}
+    show(f"{file} written; adapt it, then run `towpath lint {file}`", data)
 
 
 def _refusal(file: Path, why: str) -> ConfigError:

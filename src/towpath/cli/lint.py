@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from towpath.cli.options import LinkFile
+from towpath.cli.show.file_shapes import LintJson
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.model.errors import ConfigError
 from towpath.settings import check
@@ -32,7 +33,8 @@ def lint(
         raise ConfigError(problems)
     notes = _notes(file)
     text = "\n".join([f"{file}: no problems", *(f"note: {each}" for each in notes)])
-    show(text, {"file": str(file), "problems": [], "notes": notes})
+    data: LintJson = {"file": str(file), "problems": [], "notes": notes}
+    show(text, data)
 
 
 def _notes(file: Path) -> list[str]:

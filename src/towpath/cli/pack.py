@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from towpath.cli.options import require_writable
+from towpath.cli.show.file_shapes import PackedJson
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.engine import packing
 from towpath.engine.packages import ENDS, OPTION, SUFFIX
@@ -43,7 +44,7 @@ def _told(made: packing.Packed) -> str:
     )
 
 
-def _report(made: packing.Packed) -> dict[str, object]:
+def _report(made: packing.Packed) -> PackedJson:
     return {
         "file": str(made.path),
         "bytes": made.bytes,

@@ -11,9 +11,8 @@ from towpath.archive.log.events import ArchiveWhat
 from towpath.archive.log.happenings import ArchiveHistory
 from towpath.archive.show.reading_shapes import ArchiveEventsJson
 from towpath.archive.write.unread_records import unread_sentence
-from towpath.cli.show.events import Facts, Sentences, event_line, sentence_of
+from towpath.cli.show.events import Facts, Sentences, event_as_json, event_line, sentence_of
 from towpath.cli.show.output import line
-from towpath.cli.show.shapes import event_as_json
 from towpath.ledger.events import Event
 from towpath.model.amounts import counted, shortened
 from towpath.runtime.clock import readable

@@ -29,7 +29,7 @@ from towpath.archive.show.restore_shapes import (
     ThawingJson,
     TopicToRestoreJson,
 )
-from towpath.cli.show.shapes import ids_as_json
+from towpath.cli.show.schema_ids import ids_as_json
 from towpath.groups.model import GroupPosition, GroupReport
 from towpath.model.digest import Digest
 from towpath.model.reasons import as_data

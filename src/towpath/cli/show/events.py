@@ -9,6 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from towpath.cli.show.output import line
+from towpath.cli.show.shapes import EventJson, OriginJson
 from towpath.ledger.events import Event, What
 from towpath.runtime.clock import readable
 
@@ -32,6 +33,35 @@ def sentence_of(event: Event, sentences: Sentences) -> str:
             pass  # another version wrote other facts
     facts = " ".join(f"{name}={value}" for name, value in event.facts.items())
     return " ".join(part for part in (event.what, event.about, facts) if part)
+
+
+def event_as_json(event: Event, *, trouble: bool, text: str) -> EventJson:
+    """Return an event for programs, as it was written.
+
+    Args:
+        event: The event.
+        trouble: Whether it needs attention.
+        text: What happened, as a sentence.
+    """
+    origin = event.origin
+    return EventJson(
+        id=event.id,
+        at=event.at,
+        link=event.link,
+        what=event.what,
+        about=event.about,
+        facts=dict(event.facts),
+        origin=OriginJson(
+            user=origin.user,
+            login=origin.login,
+            host=origin.host,
+            pid=origin.pid,
+            version=origin.version,
+        ),
+        v=event.v,
+        trouble=trouble,
+        text=text,
+    )
 
 
 def event_line(event: Event, sentence: str, *, is_trouble: bool) -> Text:

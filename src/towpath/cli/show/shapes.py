@@ -6,9 +6,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from towpath.ledger.events import Event
 from towpath.model.json_shapes import shape
-from towpath.schemas.ids_standing import IdsStanding
 
 
 @shape
@@ -46,35 +44,6 @@ class EventJson(TypedDict):
     """What happened, as a sentence."""
 
 
-def event_as_json(event: Event, *, trouble: bool, text: str) -> EventJson:
-    """Return an event for programs, as it was written.
-
-    Args:
-        event: The event.
-        trouble: Whether it needs attention.
-        text: What happened, as a sentence.
-    """
-    origin = event.origin
-    return EventJson(
-        id=event.id,
-        at=event.at,
-        link=event.link,
-        what=event.what,
-        about=event.about,
-        facts=dict(event.facts),
-        origin=OriginJson(
-            user=origin.user,
-            login=origin.login,
-            host=origin.host,
-            pid=origin.pid,
-            version=origin.version,
-        ),
-        v=event.v,
-        trouble=trouble,
-        text=text,
-    )
-
-
 @shape
 class AwaitedJson(TypedDict):
     """Schema ids without a decision, for which a partition waits."""
@@ -95,24 +64,6 @@ class SchemaIdsJson(TypedDict):
     untranslated: dict[str, int]
     """Number of ids that pass unchanged, by the code of the reason."""
     awaited: list[AwaitedJson]
-
-
-def ids_as_json(found: IdsStanding) -> SchemaIdsJson:
-    """Return what is known of schema ids for programs."""
-    return SchemaIdsJson(
-        translated=found.translated,
-        untranslated=dict(found.untranslated),
-        awaited=[
-            AwaitedJson(
-                topic=each.topic,
-                partition=each.partition,
-                since=each.at,
-                keys=list(each.keys),
-                values=list(each.values),
-            )
-            for each in found.awaited
-        ],
-    )
 
 
 @shape

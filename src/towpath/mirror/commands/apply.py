@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Group
@@ -15,6 +15,7 @@ from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.mirror.plan.link_plan import build
 from towpath.mirror.show.plan_picture import picture
+from towpath.mirror.show.step_shapes import ApplyJson
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import ConfigError, ConfigProblem, TowpathError
 from towpath.plan.applier import Applied
@@ -24,6 +25,7 @@ from towpath.plan.explain import sentence
 from towpath.plan.finished import AlreadyDone, already_done
 from towpath.plan.kinds import Step, as_data
 from towpath.plan.model import refuse
+from towpath.plan.plan_shapes import StepJson
 from towpath.plan.saved import is_saved, load_plan
 from towpath.settings import load
 
@@ -58,7 +60,8 @@ def apply(
             console(stderr=True).print(line(f"note: {known}"))
     console(stderr=True).print(picture(wanted.narrowed()))
     if wanted.narrowed().steps and not yes and not _agreed():
-        show("nothing was done", {"link": wanted.config.link, "complete": False, "done": []})
+        undone: ApplyJson = {"link": wanted.config.link, "complete": False, "done": []}
+        show("nothing was done", undone)
         return NOT_ALL
     with stopping() as stop:
         applied = apply_plan(wanted, SUBJECTS, _tell, stop)
@@ -110,7 +113,7 @@ def _tell(step: Step, error: TowpathError | None) -> None:
     console(stderr=True).print(line(f"{how}: {sentence(step, SUBJECTS.kinds)}"))
 
 
-def _report(wanted: ApplyRequest, applied: Applied) -> dict[str, Any]:
+def _report(wanted: ApplyRequest, applied: Applied) -> ApplyJson:
     left_out = [str(problem) for problem in wanted.plan.problems]
     return {
         "link": wanted.config.link,
@@ -129,7 +132,7 @@ def _report(wanted: ApplyRequest, applied: Applied) -> dict[str, Any]:
     }
 
 
-def _steps(steps: Iterable[Step]) -> list[dict[str, Any]]:
+def _steps(steps: Iterable[Step]) -> list[StepJson]:
     return [as_data(step) for step in steps]
 
 

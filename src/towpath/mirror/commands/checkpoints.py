@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
@@ -16,6 +16,7 @@ from towpath.groups.model import GroupPosition
 from towpath.mirror.mm2.apply import CheckpointsReport, CheckpointsRequest
 from towpath.mirror.mm2.apply import apply as apply_checkpoints
 from towpath.mirror.mm2.policy import Policy, PolicyKind
+from towpath.mirror.show.mm2_shapes import CheckpointsJson
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.model.reasons import as_data
@@ -172,7 +173,7 @@ def _why(each: GroupPosition) -> str:
     return "; ".join(filter(None, (str(each.reason or ""), clamped)))
 
 
-def _data(done: CheckpointsReport) -> dict[str, Any]:
+def _data(done: CheckpointsReport) -> CheckpointsJson:
     found = done.checkpoints
     return {
         "topic": found.topic,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Group, RenderableType
@@ -19,6 +19,8 @@ from towpath.mirror import COPYING
 from towpath.mirror.show.display import Display
 from towpath.mirror.show.groups_picture import as_json, held_lines, summary_picture, where_picture
 from towpath.mirror.show.groups_shapes import ConsumerGroupJson
+from towpath.mirror.show.run_shapes import CutoverJson, GonePartitionJson
+from towpath.mirror.show.verify_shapes import SchemaProofJson
 from towpath.model.amounts import count, counted, size, span
 from towpath.runbook import pointers
 from towpath.settings import LinkConfig, load
@@ -120,7 +122,7 @@ def cutover(
 
 def _schemas(
     found: CutoverReport, ids: IdSample | None
-) -> tuple[list[RenderableType], dict[str, Any] | None]:
+) -> tuple[list[RenderableType], SchemaProofJson | None]:
     """Return what the registries answered for the schema ids in records, for people and as data."""
     if found.proof is None or ids is None:
         return [], None
@@ -128,7 +130,7 @@ def _schemas(
     from towpath.mirror.show.proof_of_schemas import picture  # noqa: PLC0415
     from towpath.mirror.show.verify_json import schemas_as_json  # noqa: PLC0415
 
-    return [*picture(found.proof, ids)], {**schemas_as_json(found.proof, ids)}
+    return [*picture(found.proof, ids)], schemas_as_json(found.proof, ids)
 
 
 def _groups(config: LinkConfig, found: CutoverReport) -> list[RenderableType]:
@@ -140,7 +142,7 @@ def _groups(config: LinkConfig, found: CutoverReport) -> list[RenderableType]:
     return [where_picture(seen) if positions <= _MOST_POSITIONS else summary_picture(seen)]
 
 
-def _gone(verdicts: Sequence[PartitionVerdict]) -> list[dict[str, Any]]:
+def _gone(verdicts: Sequence[PartitionVerdict]) -> list[GonePartitionJson]:
     """Return the partitions with records that not both sides have any more."""
     if not verdicts:
         return []
@@ -154,7 +156,7 @@ def _gone(verdicts: Sequence[PartitionVerdict]) -> list[dict[str, Any]]:
     ]
 
 
-def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> dict[str, Any]:
+def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> CutoverJson:
     verdicts, failure = found.verdicts, found.failure
     estimate = found.measured.estimate() if found.measured else None
     return {
@@ -165,10 +167,10 @@ def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> dict[
         "to_stop": found.to_stop,
         "left_out": found.trouble,
         "group_positions": _positions(config, found),
-        "groups": found.staying.groups,
-        "share_groups": found.staying.share_groups,
-        "streams_groups": found.staying.streams_groups,
-        "failure": failure and {"code": failure.code, "text": str(failure)},
+        "groups": list(found.staying.groups),
+        "share_groups": list(found.staying.share_groups),
+        "streams_groups": list(found.staying.streams_groups),
+        "failure": None if failure is None else {"code": failure.code, "text": str(failure)},
         "mapped": [
             {"topic": row.topic, "partition": row.partition, "why": row.reason}
             for row in found.mapped
@@ -214,7 +216,7 @@ def _parts(seconds: dict[str, float]) -> str:
     return ", ".join(f"{part} {span(took)}" for part, took in seconds.items())
 
 
-def _sentence(found: CutoverReport, data: dict[str, Any]) -> str:
+def _sentence(found: CutoverReport, data: CutoverJson) -> str:
     # This import takes a second.
     from towpath.mirror.cutover.beside import rights_first  # noqa: PLC0415
 
@@ -233,7 +235,7 @@ def _sentence(found: CutoverReport, data: dict[str, Any]) -> str:
     return f"not cut over: {todo}; what is copied and done stays, and is not done twice"
 
 
-def _rehearsed(found: CutoverReport, data: dict[str, Any]) -> list[str]:
+def _rehearsed(found: CutoverReport, data: CutoverJson) -> list[str]:
     # This import takes a second.
     from towpath.mirror.cutover.estimate import ASSUMED  # noqa: PLC0415
 
@@ -241,10 +243,11 @@ def _rehearsed(found: CutoverReport, data: dict[str, Any]) -> list[str]:
     named = f"{counted(against, 'problem')}, listed above" if against else "no problems"
     last = f"rehearsed, nothing was changed: {named}"
     stops = [f"before the cutover: {text}" for text in found.to_stop]
-    if found.measured is None:
+    estimate, seconds = data["estimate"], data["estimated_seconds"]
+    if found.measured is None or estimate is None or seconds is None:
         return [*stops, last]
     left = f"{count(found.behind)} records to copy, {count(data['steps_planned'])} steps to do"
-    how = f"about {span(data['estimated_seconds'])}: {_parts(data['estimate'])}"
+    how = f"about {span(seconds)}: {_parts(estimate)}"
     speed = f" (at {size(ASSUMED)}/s: too little is copied to measure it)"
     return [
         *stops,
@@ -254,7 +257,7 @@ def _rehearsed(found: CutoverReport, data: dict[str, Any]) -> list[str]:
     ]
 
 
-def _proven(data: dict[str, Any]) -> str:
+def _proven(data: CutoverJson) -> str:
     equal, partitions = data["equal_partitions"], data["partitions"]
     return (
         f"{count(equal)} of {count(partitions)} partitions equal,"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
@@ -18,6 +18,7 @@ from towpath.mirror.mm2.beginnings import SuccessionReport, SuccessionRequest, s
 from towpath.mirror.mm2.convert import Conversion, Converted, convert
 from towpath.mirror.mm2.ends import SucceededPartition
 from towpath.mirror.mm2.flows import Fate
+from towpath.mirror.show.mm2_shapes import ConversionJson, SuccessionJson
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.settings import check, load
@@ -168,7 +169,7 @@ def _succession(done: SuccessionReport) -> Iterator[RenderableType]:
     yield line(f"{due} of {len(done.partitions)} partitions {what} behind what MirrorMaker 2 wrote")
 
 
-def _succession_data(done: SuccessionReport) -> dict[str, Any]:
+def _succession_data(done: SuccessionReport) -> SuccessionJson:
     return {
         "alias": done.alias,
         "done": done.done,
@@ -240,7 +241,7 @@ def _picture(files: dict[Path, Converted], made: Conversion) -> Iterator[Rendera
     yield line(f"{taken} properties taken over; next: `towpath lint {next(iter(files))}`")
 
 
-def _data(files: dict[Path, Converted], made: Conversion) -> dict[str, Any]:
+def _data(files: dict[Path, Converted], made: Conversion) -> ConversionJson:
     return {
         "files": [
             {

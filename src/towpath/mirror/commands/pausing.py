@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -11,6 +10,8 @@ from rich.console import Group
 
 from towpath.cli.show.output import line, show
 from towpath.ledger.entries import Pause
+from towpath.mirror.show.entries_json import pause_as_json
+from towpath.mirror.show.run_shapes import PausesJson
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
 
@@ -24,7 +25,8 @@ def show_pauses(link: str, pauses: Sequence[Pause]) -> None:
     """Show the pauses of a link that are in force."""
     lines = [str(each) for each in pauses] or [f"nothing of link {link} is paused"]
     lines.append("a run of the link follows within seconds; `towpath status` shows it")
-    show(Group(*map(line, lines)), {"link": link, "paused": [asdict(each) for each in pauses]})
+    data: PausesJson = {"link": link, "paused": [pause_as_json(each) for each in pauses]}
+    show(Group(*map(line, lines)), data)
 
 
 def names(topics: str | None, option: str = "--topics") -> tuple[TopicName, ...]:

@@ -12,6 +12,7 @@ from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.ledger import rates
 from towpath.mirror.commands.pausing import TopicsOption, names
 from towpath.mirror.show.limits import as_data
+from towpath.mirror.show.run_shapes import RateJson
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings import ByteRate, load
 
@@ -47,7 +48,8 @@ def rate(
     lines = [*held.sentences] or [f"link {config.link} has no limit"]
     if reset or limit is not None:
         lines.append("a run of the link follows within seconds; `towpath status` shows it")
-    show(Group(*map(line, lines)), {"link": config.link, "max_rate": as_data(held)})
+    data: RateJson = {"link": config.link, "max_rate": as_data(held)}
+    show(Group(*map(line, lines)), data)
 
 
 def _read(limit: str | None, *, reset: bool) -> ByteRate | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import typer
 
@@ -14,6 +13,7 @@ from towpath.cli.signals import stopping
 from towpath.mirror.repair.found import Outcome
 from towpath.mirror.repair.rebuild import RebuildReport, RebuildRequest
 from towpath.mirror.repair.rebuild import rebuild as rebuild_ledger
+from towpath.mirror.show.repair_shapes import LedgerRepairJson
 from towpath.mirror.verify.verify import Scope
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
@@ -68,7 +68,7 @@ def lines(found: RebuildReport) -> list[str]:
     return [*left, f"{partitions} brought back; {rest}"]
 
 
-def report(link: str, found: RebuildReport) -> dict[str, Any]:
+def report(link: str, found: RebuildReport) -> LedgerRepairJson:
     """Return the outcome as data for JSON."""
     return {
         "link": link,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Group
@@ -18,7 +17,10 @@ from towpath.mirror.commands.pausing import names
 from towpath.mirror.commands.rebuilding import lines, rebuild, report
 from towpath.mirror.repair.repair import RepairReport, RepairRequest
 from towpath.mirror.repair.repair import repair as repair_link
-from towpath.mirror.repair.repair_plan import RepairPlan
+from towpath.mirror.repair.repair_plan import Repair, RepairPlan
+from towpath.mirror.show.entries_json import lost_as_json
+from towpath.mirror.show.repair_shapes import RepairedPartitionJson, RepairJson
+from towpath.mirror.show.shapes import place_as_json
 from towpath.mirror.verify.verify import Scope
 from towpath.model.amounts import count
 from towpath.model.errors import ConfigError, ConfigProblem
@@ -100,19 +102,32 @@ def _agreed() -> bool:
     return typer.confirm("Copy these again?", err=True)
 
 
-def _report(link: str, found: RepairReport) -> dict[str, Any]:
+def _report(link: str, found: RepairReport) -> RepairJson:
     return {
         "link": link,
         "complete": found.done and not found.missing,
-        "repaired": [asdict(each) for each in found.plan.repairs] if found.done else [],
+        "repaired": [_repaired(each) for each in found.plan.repairs] if found.done else [],
         "continued": [
             {"topic": tp.topic, "partition": tp.partition, "end": end}
             for tp, end in found.plan.unfinished
             if found.done
         ],
-        "left": [{**asdict(each), "cause": str(each.cause)} for each in found.plan.left],
+        "left": [
+            {"tp": place_as_json(each.tp), "cause": str(each.cause), "text": each.text}
+            for each in found.plan.left
+        ],
         "missing": list(found.missing),
         "takeover": found.takeover,
+    }
+
+
+def _repaired(repair: Repair) -> RepairedPartitionJson:
+    return {
+        "tp": place_as_json(repair.tp),
+        "target": place_as_json(repair.target),
+        "lost": lost_as_json(repair.lost),
+        "offset": repair.offset,
+        "ahead": [{"group": each.group, "offset": each.offset} for each in repair.ahead],
     }
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Group
@@ -14,7 +13,12 @@ from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.mirror.commands.pausing import names
 from towpath.mirror.restart.restart import RestartReport, RestartRequest
 from towpath.mirror.restart.restart import restart as restart_topics
-from towpath.mirror.restart.restart_plan import NotRestarted, Outcome
+from towpath.mirror.restart.restart_plan import MirrorTopic, NotRestarted, Outcome, Restart
+from towpath.mirror.show.repair_shapes import (
+    MirrorTopicJson,
+    RestartedTopicJson,
+    TopicRestartJson,
+)
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings import load
 
@@ -70,11 +74,36 @@ def _lines(found: RestartReport) -> list[str]:
     return [*left, *found.failed, *done] or ["nothing was done"]
 
 
-def _data(link: str, found: RestartReport) -> dict[str, Any]:
+def _data(link: str, found: RestartReport) -> TopicRestartJson:
     return {
         "link": link,
         "complete": found.complete,
-        "restarted": [asdict(each) for each in found.done],
-        "left": [asdict(each) for each in found.plan if isinstance(each, NotRestarted)],
+        "restarted": [_restarted(each) for each in found.done],
+        "left": [
+            {"topic": each.topic, "why": each.why}
+            for each in found.plan
+            if isinstance(each, NotRestarted)
+        ],
         "failed": list(found.failed),
+    }
+
+
+def _restarted(restart: Restart) -> RestartedTopicJson:
+    mirror = restart.mirror
+    return {
+        "topic": restart.topic,
+        "target": restart.target,
+        "source_id": restart.source_id,
+        "mirror": None if mirror is None else _mirror(mirror),
+        "replace": restart.replace,
+    }
+
+
+def _mirror(mirror: MirrorTopic) -> MirrorTopicJson:
+    return {
+        "id": mirror.id,
+        "partitions": mirror.partitions,
+        "records": mirror.records,
+        "owned": mirror.owned,
+        "foreign": mirror.foreign,
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 from rich.console import Group
 
@@ -12,6 +11,7 @@ from towpath.cli.options import write_report
 from towpath.cli.show.output import console, line, show
 from towpath.mirror.run.progress import RunProgress, Wishes
 from towpath.mirror.show.deleted import deleted
+from towpath.mirror.show.run_shapes import MirrorRunJson
 from towpath.mirror.show.status_json import as_json
 from towpath.mirror.show.status_picture import picture
 from towpath.mirror.status.totals import ordered
@@ -36,7 +36,7 @@ def finish(
     return 0 if data["complete"] else 3
 
 
-def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) -> dict[str, Any]:
+def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) -> MirrorRunJson:
     copied = [progress.copied(row) for row in progress.rows]
     behind = [row for row in progress.rows if not progress.caught_up(row)]
     untold = {row for row in behind if row.topic not in progress.left_out_names}
@@ -72,7 +72,7 @@ def _notes(progress: RunProgress) -> list[str]:
     return [*progress.paused, *progress.limited, *(text for text in told if text)]
 
 
-def _sentence(progress: RunProgress, data: dict[str, Any]) -> str:
+def _sentence(progress: RunProgress, data: MirrorRunJson) -> str:
     how = "stopped" if data["stopped"] else "caught up" if data["caught_up"] else "ended"
     still = data["standing_still"]
     return (

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from itertools import groupby
-from typing import Any
 
 import typer
 from rich.console import Group
@@ -16,13 +14,14 @@ from towpath.cli.show.output import Form, FormOption, Output, OutputOption, cons
 from towpath.cli.signals import stopping
 from towpath.mirror.plan import schemas_alone
 from towpath.mirror.show.plan_picture import show_plan
+from towpath.mirror.show.step_shapes import ComparedSchemasJson, SchemasSyncJson
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.amounts import counted
 from towpath.model.errors import TowpathError
 from towpath.model.findings import Problem
 from towpath.plan.explain import sentence
 from towpath.plan.kinds import Step, as_data
-from towpath.plan.model import refuse
+from towpath.plan.model import problem_data, refuse
 from towpath.schemas.verify import EQUAL, ComparedVersion
 from towpath.settings import load
 
@@ -84,7 +83,7 @@ def sync(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     with stopping() as stop:
         done = schemas_alone.sync(plan, config, _tell, stop)
     steps = f"steps: {len(done.done)} done, {len(done.failed)} failed, {len(done.rest)} not reached"
-    data = {
+    data: SchemasSyncJson = {
         "link": config.link,
         "complete": done.complete and not plan.problems,
         "done": [as_data(step) for step in done.done],
@@ -119,7 +118,7 @@ def verify(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
 
 def _data(
     rows: Iterable[ComparedVersion], problems: Iterable[Problem], requests: int
-) -> dict[str, Any]:
+) -> ComparedSchemasJson:
     return {
         "versions": [
             {
@@ -134,7 +133,7 @@ def _data(
             }
             for row in rows
         ],
-        "problems": [asdict(problem) for problem in problems],
+        "problems": [problem_data(problem) for problem in problems],
         "requests": requests,
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -21,8 +20,10 @@ from towpath.mirror.show.groups_shapes import (
     GroupPositionJson,
     GroupsStatusJson,
     LagJson,
-    PlaceJson,
+    TranslatedPositionJson,
+    TranslationsJson,
 )
+from towpath.mirror.show.shapes import place_as_json
 from towpath.model.amounts import count, counted, span
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode, as_data
@@ -155,9 +156,12 @@ def translation_picture(group: str, found: Sequence[Translation]) -> RenderableT
     return Group(line(f"group {group}"), grid, *whys)
 
 
-def translations_as_json(group: str, found: Sequence[Translation]) -> dict[str, Any]:
+def translations_as_json(group: str, found: Sequence[Translation]) -> TranslationsJson:
     """Return translated offsets for programs."""
-    rows = [{**_partition(tp), "source": at, "answer": _answer(each)} for tp, at, each in found]
+    rows: list[TranslatedPositionJson] = [
+        {"topic": tp.topic, "partition": tp.partition, "source": at, "answer": _answer(each)}
+        for tp, at, each in found
+    ]
     return {"group": group, "partitions": rows}
 
 
@@ -199,7 +203,7 @@ def _position_as_json(position: GroupPosition, lag: Lags) -> GroupPositionJson:
     return GroupPositionJson(
         topic=position.tp.topic,
         partition=position.tp.partition,
-        mirror=None if position.mirror is None else _partition(position.mirror),
+        mirror=None if position.mirror is None else place_as_json(position.mirror),
         source=position.source,
         metadata=position.metadata,
         answer=_answer(position.answer),
@@ -213,10 +217,6 @@ def _position_as_json(position: GroupPosition, lag: Lags) -> GroupPositionJson:
         source_lag=_lag(lag.source),
         target_lag=_lag(lag.target),
     )
-
-
-def _partition(tp: TopicPartition) -> PlaceJson:
-    return PlaceJson(topic=tp.topic, partition=tp.partition)
 
 
 def _answer(answer: TranslatedOffset[TargetOffset] | None) -> AnswerJson | None:

@@ -6,15 +6,8 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
+from towpath.mirror.show.shapes import PlaceJson
 from towpath.model.json_shapes import shape
-
-
-@shape
-class PlaceJson(TypedDict):
-    """A partition of a topic."""
-
-    topic: str
-    partition: int
 
 
 @shape
@@ -117,3 +110,23 @@ class GroupsStatusJson(TypedDict):
     """Errors of brokers that did not list their groups."""
     notes: NotRequired[list[str]]
     """What else `sync` has to say."""
+
+
+@shape
+class TranslatedPositionJson(TypedDict):
+    """A source offset of a group and its target offset."""
+
+    topic: str
+    """The source topic."""
+    partition: int
+    source: int
+    """The source offset."""
+    answer: AnswerJson | None
+
+
+@shape
+class TranslationsJson(TypedDict):
+    """Output of `towpath groups translate FILE GROUP --output json`."""
+
+    group: str
+    partitions: list[TranslatedPositionJson]

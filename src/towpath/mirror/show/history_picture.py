@@ -8,9 +8,8 @@ from types import MappingProxyType
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from towpath.cli.show.events import Facts, Sentences, event_line, sentence_of
+from towpath.cli.show.events import Facts, Sentences, event_as_json, event_line, sentence_of
 from towpath.cli.show.output import line
-from towpath.cli.show.shapes import event_as_json
 from towpath.ledger.entries import MissingEvents
 from towpath.ledger.events import STOPPED, Event, What
 from towpath.mirror.show.history_shapes import HistoryJson

@@ -7,9 +7,18 @@ from types import MappingProxyType
 
 from towpath.mirror.show.failback_shapes import FailbackJson, SalvageJson
 from towpath.mirror.show.failover_shapes import FailoverJson, FailoverUndoneJson
-from towpath.mirror.show.groups_shapes import GroupsStatusJson
+from towpath.mirror.show.groups_shapes import GroupsStatusJson, TranslationsJson
 from towpath.mirror.show.history_shapes import HistoryJson
+from towpath.mirror.show.mm2_shapes import CheckpointsJson, ConversionJson, SuccessionJson
+from towpath.mirror.show.quarantine_shapes import (
+    QuarantinedRecordJson,
+    QuarantineListJson,
+    ReplayJson,
+)
+from towpath.mirror.show.repair_shapes import AnyRepairJson, TopicRestartJson
+from towpath.mirror.show.run_shapes import CutoverJson, MirrorRunJson, PausesJson, RateJson
 from towpath.mirror.show.status_shapes import StatusJson
+from towpath.mirror.show.step_shapes import ApplyJson, ComparedSchemasJson, SchemasSyncJson
 from towpath.mirror.show.verify_shapes import VerifyJson
 from towpath.model.json_shapes import JsonOutput
 from towpath.plan.plan_shapes import PlanJson
@@ -19,6 +28,16 @@ OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
         "plan": JsonOutput(
             PlanJson, ("plan", "diff", "schemas diff"), ("steps", "problems[].text", "saved")
         ),
+        "apply": JsonOutput(
+            ApplyJson, ("apply",), ("complete", "done", "failed[].code", "not_reached")
+        ),
+        "run": JsonOutput(
+            MirrorRunJson,
+            ("run",),
+            ("complete", "caught_up", "lag", "left_out", "partitions[].state"),
+        ),
+        "pause": JsonOutput(PausesJson, ("pause", "resume"), ("paused[].topic",)),
+        "rate": JsonOutput(RateJson, ("rate",), ("max_rate.link", "max_rate.set[].rate")),
         "status": JsonOutput(
             StatusJson,
             ("status",),
@@ -38,6 +57,11 @@ OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
                 "groups[].positions[].answer.exactness",
                 "groups[].positions[].outcome",
             ),
+        ),
+        "groups-translate": JsonOutput(
+            TranslationsJson,
+            ("groups translate",),
+            ("partitions[].answer.offset", "partitions[].answer.exactness"),
         ),
         "history": JsonOutput(
             HistoryJson, ("history",), ("events[].what", "events[].trouble", "events[].text")
@@ -74,6 +98,45 @@ OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
             SalvageJson,
             ("salvage ls", "salvage replay"),
             ("left", "partitions[].replayed", "partitions[].missing"),
+        ),
+        "cutover": JsonOutput(
+            CutoverJson,
+            ("cutover",),
+            ("complete", "left_out", "equal_partitions", "partitions", "estimated_seconds"),
+        ),
+        "quarantine-ls": JsonOutput(
+            QuarantineListJson, ("quarantine ls",), ("counts[].quarantined", "records[].record")
+        ),
+        "quarantine-show": JsonOutput(
+            QuarantinedRecordJson, ("quarantine show",), ("why", "key", "value")
+        ),
+        "quarantine-replay": JsonOutput(
+            ReplayJson, ("quarantine replay",), ("replayed[].record", "left[].why")
+        ),
+        "repair": JsonOutput(
+            AnyRepairJson, ("repair",), ("complete", "repaired", "left[].cause", "left[].text")
+        ),
+        "restart": JsonOutput(TopicRestartJson, ("restart",), ("complete", "left[].why")),
+        "schemas": JsonOutput(
+            ComparedSchemasJson,
+            ("schemas ls", "schemas verify"),
+            ("versions[].verdict", "versions[].target_id", "problems[].text"),
+        ),
+        "schemas-sync": JsonOutput(
+            SchemasSyncJson, ("schemas sync",), ("complete", "failed[].code", "left_out")
+        ),
+        "checkpoints-apply": JsonOutput(
+            CheckpointsJson,
+            ("checkpoints apply",),
+            ("complete", "positions[].offset", "positions[].outcome"),
+        ),
+        "import-mm2": JsonOutput(
+            ConversionJson, ("import mm2",), ("files[].file", "properties[].fate")
+        ),
+        "import-mm2-positions": JsonOutput(
+            SuccessionJson,
+            ("import mm2-positions",),
+            ("complete", "partitions[].begins", "partitions[].why"),
         ),
     }
 )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 
@@ -16,6 +14,14 @@ from towpath.ledger.quarantine.format import QuarantinedRecord
 from towpath.ledger.quarantine.reader import InQuarantine
 from towpath.mirror.quarantine.quarantined import QuarantineLook
 from towpath.mirror.quarantine.replay import NotReplayed, Replay, ReplayReport
+from towpath.mirror.show.quarantine_shapes import (
+    QuarantinedJson,
+    QuarantinedRecordJson,
+    QuarantineListJson,
+    RecordBytesJson,
+    ReplayJson,
+    ReplayMarkJson,
+)
 from towpath.model.amounts import count, counted, size
 from towpath.model.nouns import QUARANTINE
 from towpath.model.reasons import as_data
@@ -79,19 +85,29 @@ def _row(one: InQuarantine) -> tuple[str, ...]:
     return str(one.key), one.why.kind, size(one.size), readable(one.at), replayed
 
 
-def as_json(seen: QuarantineLook, limit: int) -> Mapping[str, Any]:
+def as_json(seen: QuarantineLook, limit: int) -> QuarantineListJson:
     """Return the counts and the last records for programs."""
     last = seen.records[max(0, len(seen.records) - limit) :]
     return {
         "link": seen.link,
-        "counts": [asdict(each) for each in seen.counts],
+        "counts": [
+            {
+                "topic": each.topic,
+                "reason": each.reason,
+                "quarantined": each.quarantined,
+                "replayed": each.replayed,
+                "outdated": each.outdated,
+                "skipped": each.skipped,
+            }
+            for each in seen.counts
+        ],
         "records": [_facts(one) for one in last],
         "not_listed": len(seen.records) - len(last),
         "foreign": seen.foreign,
     }
 
 
-def _facts(one: InQuarantine) -> dict[str, Any]:
+def _facts(one: InQuarantine) -> QuarantinedJson:
     return {
         "record": str(one.key),
         "topic": one.key.topic,
@@ -107,7 +123,7 @@ def _facts(one: InQuarantine) -> dict[str, Any]:
     }
 
 
-def _mark(one: InQuarantine) -> dict[str, Any]:
+def _mark(one: InQuarantine) -> ReplayMarkJson:
     mark = one.replay
     assert mark is not None  # noqa: S101  # by the caller
     return {"at": mark.at, "target": str(mark.target), "user": mark.user, "host": mark.host}
@@ -177,7 +193,7 @@ def _hex(data: bytes) -> Iterator[str]:
         yield f"    {at:08x}  {row.hex(' '):<{3 * _HEX_ROW}} {masked(seen)}"
 
 
-def record_as_json(one: InQuarantine, found: QuarantinedRecord, most: int) -> Mapping[str, Any]:
+def record_as_json(one: InQuarantine, found: QuarantinedRecord, most: int) -> QuarantinedRecordJson:
     """Return one quarantined record for programs."""
     record = found.record
     return {
@@ -192,12 +208,13 @@ def record_as_json(one: InQuarantine, found: QuarantinedRecord, most: int) -> Ma
     }
 
 
-def _data(data: bytes | None, most: int) -> dict[str, Any] | None:
+def _data(data: bytes | None, most: int) -> RecordBytesJson | None:
     if data is None:
         return None
     text = _text(data[:most])
-    shown = {"base64": base64.b64encode(data[:most]).decode()} if text is None else {"text": text}
-    return {**shown, "size": len(data)}
+    if text is None:
+        return {"base64": base64.b64encode(data[:most]).decode(), "size": len(data)}
+    return {"text": text, "size": len(data)}
 
 
 def plan_picture(due: Sequence[Replay], left: Sequence[NotReplayed]) -> RenderableType:
@@ -213,7 +230,7 @@ def replay_picture(done: ReplayReport) -> RenderableType:
     return Group(*map(line, lines))
 
 
-def replay_as_json(link: str, done: ReplayReport) -> Mapping[str, Any]:
+def replay_as_json(link: str, done: ReplayReport) -> ReplayJson:
     """Return the result of a replay for programs."""
     return {
         "link": link,

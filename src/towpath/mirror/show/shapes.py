@@ -11,6 +11,7 @@ from towpath.ledger.entries import LinkState
 from towpath.model.at_risk import AtRisk
 from towpath.model.deleted import DeletedRecords
 from towpath.model.json_shapes import shape
+from towpath.model.nouns import TopicPartition
 from towpath.model.reasons import as_data
 
 
@@ -122,3 +123,16 @@ def deleted_as_json(found: DeletedRecords) -> DeletedJson:
         foretold=found.foretold,
         meant=found.meant,
     )
+
+
+@shape
+class PlaceJson(TypedDict):
+    """A partition of a topic."""
+
+    topic: str
+    partition: int
+
+
+def place_as_json(tp: TopicPartition) -> PlaceJson:
+    """Return a partition for programs."""
+    return PlaceJson(topic=tp.topic, partition=tp.partition)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from towpath.cli.show.shapes import ids_as_json
+from towpath.cli.show.schema_ids import ids_as_json
 from towpath.ledger.alive import RunLife
-from towpath.ledger.entries import Cut, Foretold, Gap, Journal, LinkLease, Pause, Restarted
+from towpath.ledger.entries import Cut, Foretold, Gap, Journal, LinkLease, Restarted
 from towpath.mirror.show import limits
+from towpath.mirror.show.entries_json import lost_as_json, pause_as_json
 from towpath.mirror.show.shapes import deleted_as_json, risks_as_json, state_as_json
 from towpath.mirror.show.status_shapes import (
     CutJson,
@@ -15,10 +16,8 @@ from towpath.mirror.show.status_shapes import (
     GroupsJson,
     HolderJson,
     LeaseJson,
-    LostJson,
     MissingEventsJson,
     PartitionJson,
-    PauseJson,
     ReasonJson,
     RestartJson,
     RunJson,
@@ -29,7 +28,6 @@ from towpath.mirror.show.status_shapes import (
 from towpath.mirror.status.known_groups import GroupsStanding
 from towpath.mirror.status.link_look import LinkStatus
 from towpath.mirror.status.link_status import PartitionStatus
-from towpath.mirror.status.losses import LostRecords
 from towpath.mirror.status.set_aside import SetAside
 from towpath.mirror.status.totals import SortOrder, Totals, ordered, totals
 from towpath.model.reasons import Reason, as_data
@@ -47,7 +45,7 @@ def link_as_json(seen: LinkStatus, order: SortOrder = SortOrder.NAME) -> StatusJ
         max_rate=limits.as_data(seen.limits),
         lag_seconds_at_least=limits.least_seconds(seen.limits, seen.rows),
         states=[state_as_json(state) for state in seen.states],
-        paused=[_pause(pause) for pause in seen.pauses],
+        paused=[pause_as_json(pause) for pause in seen.pauses],
         groups=_groups(seen.groups) if seen.groups is not None else None,
         schema_ids=ids_as_json(seen.ids) if seen.ids is not None else None,
         foretold=[_foretold(entry) for entry in seen.foretold],
@@ -75,13 +73,13 @@ def as_json(row: PartitionStatus) -> PartitionJson:
         bytes=row.bytes,
         gaps=[_gap(gap) for gap in row.gaps],
         error=row.error,
-        lost=_lost(row.lost) if row.lost is not None else None,
+        lost=lost_as_json(row.lost) if row.lost is not None else None,
         holes=row.holes,
         transacted=row.transacted,
         codes=list(row.codes),
         source_log_end=row.source_log_end,
         target_log_end=row.target_log_end,
-        pause=_pause(row.pause) if row.pause is not None else None,
+        pause=pause_as_json(row.pause) if row.pause is not None else None,
         cut=_cut(row.cut) if row.cut is not None else None,
         restart=_restart(row.restart) if row.restart is not None else None,
         change=row.change,
@@ -163,22 +161,6 @@ def _reason(reason: Reason) -> ReasonJson:
         for name, value in reason.values
     ]
     return ReasonJson(code=str(reason.code), values=values)
-
-
-def _lost(lost: LostRecords) -> LostJson:
-    return LostJson(
-        target_end=lost.target_end,
-        acknowledged=lost.acknowledged,
-        source_first=lost.source_first,
-        source_end=lost.source_end,
-        records=lost.records,
-    )
-
-
-def _pause(pause: Pause) -> PauseJson:
-    return PauseJson(
-        link=pause.link, topic=pause.topic, user=pause.user, host=pause.host, at=pause.at
-    )
 
 
 def _cut(cut: Cut) -> CutJson:
