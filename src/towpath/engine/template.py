@@ -216,7 +216,7 @@ class Template:
 
 
 def loops_to_compile() -> str:
-    """Return what to say of loops that were never compiled, "" if all are."""
+    """Return a sentence about loops that were never compiled, "" if all are."""
     from towpath.wire import loops  # noqa: PLC0415  # numba takes most of a second
 
     return "" if loops.compiled() else loops.FIRST_TIME

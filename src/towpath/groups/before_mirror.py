@@ -23,7 +23,7 @@ _Front = tuple[TopicId, TopicPartition, int, int]
 
 
 class BeforeMirror:
-    """Reads the start of mirror topics where groups stand before it; each topic once.
+    """Reads the start of mirror topics for groups whose offset lies before it; each topic once.
 
     Args:
         link: The link.

@@ -176,7 +176,7 @@ class _Here:
         return replace(self, answer=replace(self.answer, offset=known))
 
     def at_end(self, *, ending: bool) -> _Here:
-        """Return it as it is decided where nothing more will be mirrored."""
+        """Return the decision for a position when nothing more will be mirrored."""
         return replace(self, ending=True) if ending else self
 
     def _waits(self) -> Reason | None:

@@ -1,4 +1,4 @@
-"""Records at the source that the target's own settings delete, and that nothing holds back."""
+"""Records that the target will delete sooner than the source does, as no config is withheld."""
 
 from __future__ import annotations
 

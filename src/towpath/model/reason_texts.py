@@ -123,7 +123,7 @@ NO_RETENTION: Mapping[str, str] = MappingProxyType(
 
 
 def unread(readers: str, group: str, committed: int) -> str:
-    """Return how far the groups of a partition have read, for the code `readers`."""
+    """Return a text about how far consumer groups have read, for the code `readers`."""
     told = {
         "NONE": "no group has committed an offset in the partition",
         "BEHIND": f"{group} has committed offset {committed} only",

@@ -38,7 +38,7 @@ def has_ids(change: IdChange, part: str) -> bool:
 
 
 def strategy_of(change: IdChange, part: str) -> SubjectStrategy | None:
-    """Return how subjects of keys or values are named, `None` if the file gives the ids."""
+    """Return the naming rule for subjects of keys or values, `None` if the file gives the ids."""
     if change.framing is not Framing.CONFLUENT:
         return None
     return change.key if part == KEY else change.value

@@ -101,7 +101,7 @@ class SchemaAnswers:
         return self._asked[side].by_id((name, context))
 
     def difference(self, source: Schema, target: Schema) -> str:
-        """Return how two schemas differ for a deserializer, "" if they do not.
+        """Return the difference of two schemas for a deserializer, "" if there is none.
 
         What a schema refers to may have another subject and version on the target.
 

@@ -47,7 +47,7 @@ class _Finder:
         self._known: dict[SchemaVersion, HeldVersion | None] = {}
 
     def held(self, at: SchemaVersion) -> HeldVersion | None:
-        """Return where the target holds a version; `None` if it does not."""
+        """Return the target's counterpart of a version, `None` if it has none."""
         return self._held(at, frozenset())
 
     def _held(self, at: SchemaVersion, above: frozenset[SchemaVersion]) -> HeldVersion | None:

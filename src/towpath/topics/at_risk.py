@@ -1,4 +1,4 @@
-"""Observe which mirror topics keep less than their source topics, as nothing is held back."""
+"""Mirror topics that keep less than their source topics, as no config is withheld from them."""
 
 from __future__ import annotations
 

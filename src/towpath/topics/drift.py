@@ -104,7 +104,7 @@ class _TopicComparison:
             self.foreign.append(key)
 
     def hold(self, values: Mapping[str, str]) -> None:
-        """Hold configs back by these values, in place of those that they have, or would get."""
+        """Withhold configs, by giving the topic these values instead of its own or the source's."""
         for key, value in values.items():
             self.held[key] = self.changes.get(key, self.there.own.get(key))
             self.changes[key] = value

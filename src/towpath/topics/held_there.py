@@ -1,4 +1,4 @@
-"""Cleaning that is held back from a mirror topic which exists already. Pure.
+"""Cleanup configs that are withheld from a mirror topic which exists already. Pure.
 
 A mirror topic that the link did not make, or whose file has changed since, may delete or compact by
 settings of its own. What the link sets, it may hold back, as on new mirror topics. What the file
@@ -25,7 +25,7 @@ _DECIDING = frozenset({POLICY, *RETENTIONS, *CUTS, JITTER, *LAGS})
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Which configs of a mirror topic the link may hold back.
+    """The configs of a mirror topic that the link may withhold.
 
     Attributes:
         rules: The rules in the file.
@@ -43,7 +43,7 @@ class Holder:
     def of(
         cls, there: Topic, seen: ObservedTopics, rules: ConfigRules, ours: OwnedTopics
     ) -> Holder:
-        """Return which configs of a mirror topic may be held back.
+        """Return the configs of a mirror topic that may be withheld.
 
         Args:
             there: The mirror topic.

@@ -192,7 +192,7 @@ class Archive:
         }
 
     def last_seen(self, topic: TopicId) -> int:
-        """Return when a topic was seen last at the source, in ms."""
+        """Return the last time at which a topic was seen at the source, in ms."""
         found = self.then.partitions.items()
         return max((at.seen for each, at in found if each.source.topic_id == topic), default=0)
 

@@ -69,7 +69,7 @@ def judge(state: ArchiveState, draft: Draft, *, raced: bool = False) -> Judged:
 
 
 def problem_of(state: ArchiveState, entry: LogEntry) -> str:
-    """Return how an entry contradicts the state before it, "" if it does not."""
+    """Return an entry's contradiction to the state before it, "" if there is none."""
     if entry.version != state.version + 1:
         return f"it says that it is version {entry.version}"
     if entry.before != state.tip:

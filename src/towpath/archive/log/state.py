@@ -242,7 +242,7 @@ class _Making:
 
 
 def begin_of(seen: SeenPartition) -> SourceOffset:
-    """Return where the archive of a partition begins before it has a segment."""
+    """Return the first offset to archive of a partition that has no segment yet."""
     if seen.fork is not None:
         return seen.fork
     return seen.log_start if seen.begin is None else seen.begin

@@ -59,7 +59,7 @@ def release(
     restored: Iterable[TopicName],
     hold: Callable[[], None] = lambda: None,
 ) -> tuple[Applied, RestoreSnapshot]:
-    """Set the configs that were held back from topics which are now restored.
+    """Set the configs that were withheld from topics which are now restored.
 
     Returns:
         What was done, and the target as it was before.

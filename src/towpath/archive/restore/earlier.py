@@ -18,7 +18,7 @@ _ADVICE = (
 def contradicted(
     topic: RestoreTopic, target: TopicId, books: LinkBooks, *, follow: bool = False
 ) -> Iterator[Problem]:
-    """Yield why a partly restored topic cannot continue as the file now says.
+    """Yield reasons why a partly restored topic cannot continue as the file now says.
 
     Args:
         topic: The topic.

@@ -129,12 +129,12 @@ class Follower:
         return is_stuck or not self._is_whole
 
     def caught_up(self) -> frozenset[TopicName]:
-        """Return the topics restored up to the last plan, whose configs are still held back.
+        """Return the topics restored up to the last plan, whose configs are still withheld.
 
         They are told until `released` says that they got their configs.
         """
         return restored(rows_of(self._goal, self._to.books)) - self._freed
 
     def released(self, topics: frozenset[TopicName]) -> None:
-        """Record that topics got their held-back configs."""
+        """Record that topics got the configs that were withheld from them."""
         self._freed |= topics

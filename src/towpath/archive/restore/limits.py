@@ -104,7 +104,7 @@ def too_large(topic: RestoreTopic, request_bytes: int | None) -> Iterator[str]:
 
 
 def unwritable(name: TopicName, there: Topic) -> Iterator[Problem]:
-    """Yield why an existing topic cannot accept any record."""
+    """Yield reasons why an existing topic cannot accept any record."""
     wanted = limit(there.own.get(_IN_SYNC) or there.configs.get(_IN_SYNC))
     if wanted is not None and wanted > there.replication_factor:
         text = (

@@ -32,7 +32,7 @@ class SegmentMarks:
         return len(self.ends) - bisect_right(self.ends, at)
 
     def oldest(self, at: int) -> int | None:
-        """Return when the first segment with offsets from `at` on was written, in ms."""
+        """Return the time when the first segment with offsets from `at` on was written, in ms."""
         place = bisect_right(self.ends, at)
         return self.written[place] if place < len(self.written) else None
 

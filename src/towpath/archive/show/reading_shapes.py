@@ -136,7 +136,7 @@ class CheckedArchiveJson(TypedDict):
 
 @shape
 class DoubtsJson(TypedDict):
-    """Numbers of what kafka-replicator's files do not tell."""
+    """Numbers of facts that kafka-replicator's files leave open."""
 
     empty_keys: int
     empty_values: int

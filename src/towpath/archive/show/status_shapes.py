@@ -296,7 +296,7 @@ class SegmentsJson(TypedDict):
 
 @shape
 class ShownSegmentJson(SegmentJson):
-    """A segment as its entry and its object tell it."""
+    """A segment, as its log entry and its object describe it."""
 
     object_says_the_same: bool
 

@@ -19,7 +19,7 @@ Sentences = Mapping[str, Callable[[str, Facts], str]]
 
 
 def sentence_of(event: Event, sentences: Sentences) -> str:
-    """Return what happened as a sentence, made from the codes and values of the event.
+    """Return an event as a sentence, made from its codes and values.
 
     Args:
         event: The event.
@@ -65,7 +65,7 @@ def event_as_json(event: Event, *, trouble: bool, text: str) -> EventJson:
 
 
 def event_line(event: Event, sentence: str, *, is_trouble: bool) -> Text:
-    """Return when it happened, who did it and where, and the sentence."""
+    """Return an event as a line: time, person, host and sentence."""
     origin = event.origin
     who = f"{origin.user}@{origin.host}" if origin.user else origin.host
     shown = line(f"{readable(event.at)}  {who}  {'! ' if is_trouble else ''}{sentence}")

@@ -53,7 +53,7 @@ def unknown(properties: Mapping[str, str]) -> Iterator[str]:
 
 
 def refused(properties: Mapping[str, str]) -> Iterator[str]:
-    """Yield what stops Kafka 4 from starting, as `log.segment.bytes=1000 (at least 1048576)`."""
+    """Yield configs that Kafka 4 refuses, as `log.segment.bytes=1000 (at least 1048576)`."""
     for key, least in _LEAST.items():
         value = properties.get(key, "").strip()
         if value.lstrip("-").isdecimal() and int(value) < least:

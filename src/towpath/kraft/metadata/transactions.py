@@ -15,7 +15,7 @@ COPY = "ZK Migration"
 
 @dataclass(slots=True)
 class MetadataTransactions:
-    """The records of the open metadata transaction, held back until its end.
+    """The records of the open metadata transaction, which count only once it ends.
 
     Attributes:
         name: Name of the open transaction, None while there is none.

@@ -42,7 +42,7 @@ class Driver(Protocol):
         """Stop the process, kill it at the deadline; return whether it ended by itself."""
 
     def started(self) -> int | None:
-        """Return when the node's process started, in ms since 1970; `None` if it is stopped."""
+        """Return the start time of the node's process, in ms since 1970; `None` if stopped."""
 
     def incarnation(self) -> str | None:
         """Return a text that changes with each start of the node's process; `None` if stopped.

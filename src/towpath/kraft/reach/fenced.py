@@ -63,7 +63,7 @@ class FencedDriver:
         return self.driver.stop(deadline)
 
     def started(self) -> int | None:
-        """Return when the node's process started, in ms since 1970; `None` if it is stopped."""
+        """Return the start time of the node's process, in ms since 1970; `None` if stopped."""
         return self.driver.started()
 
     def incarnation(self) -> str | None:

@@ -106,7 +106,7 @@ class LocalNode:
             return self._process.stop(deadline)
 
     def started(self) -> int | None:
-        """Return when the node's process started, in ms since 1970; `None` if it is stopped."""
+        """Return the start time of the node's process, in ms since 1970; `None` if stopped."""
         with self._trouble("looking for its process"):
             return self._process.started
 

@@ -99,7 +99,7 @@ def restart(config: LinkConfig, asked: RestartRequest) -> RestartReport:
 
 
 def planned(link: OpenLink, asked: RestartRequest) -> tuple[Outcome, ...]:
-    """Return what a restart of the topics would do.
+    """Return the plan of restarting some topics.
 
     Raises:
         ClusterError: A cluster could not be reached.

@@ -93,7 +93,7 @@ def outcome(
     *,
     replace: bool,
 ) -> Outcome:
-    """Return what a restart would do for one topic.
+    """Return the plan of restarting one topic.
 
     Args:
         topic: The source topic, which the link has copied.

@@ -163,7 +163,7 @@ def as_json(
     *,
     dry_run: bool,
 ) -> FailbackJson:
-    """Return the same for programs.
+    """Return the counts and the last records for programs.
 
     Args:
         report: The outcome.

@@ -73,7 +73,7 @@ def as_json(link: str, history: History) -> HistoryJson:
 
 
 def sentence(event: Event) -> str:
-    """Return what happened to a link as a sentence."""
+    """Return an event of a link's history as a sentence."""
     return sentence_of(event, _SENTENCES)
 
 

@@ -148,7 +148,7 @@ def _known(number: int) -> str:
 
 
 def remarks(row: PartitionStatus) -> Iterable[str]:
-    """Yield why a partition is mapped, its gaps and losses, and why it is stopped."""
+    """Yield remarks on a partition: why it is mapped or stopped, its gaps and its losses."""
     if row.reason:
         yield row.named(f"{row.mode}, because {row.reason}")
     if row.transacted:

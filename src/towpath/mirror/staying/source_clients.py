@@ -41,7 +41,7 @@ _HIDDEN = (
 
 
 def look_at_clients(config: LinkConfig, source: Admin, topics: Collection[TopicName]) -> Staying:
-    """Return what clients of mirrored topics use at the source and a link does not copy.
+    """Return the things that clients of mirrored topics use at the source and that are not copied.
 
     What cannot be looked at is named in the answer.
 

@@ -326,7 +326,7 @@ class Lane:
     # Acknowledging
 
     def ahead(self, base_offset: TargetOffset) -> int:
-        """Return how far beyond its expected offset a batch was appended; negative if before.
+        """Return the offsets between where a batch was appended and where it was expected.
 
         A negative number means that the target log has become shorter.
         """

@@ -1,4 +1,4 @@
-"""The partitions to request from each broker, and the readers held back."""
+"""The partitions to request from each broker, and the readers that are paused."""
 
 from __future__ import annotations
 

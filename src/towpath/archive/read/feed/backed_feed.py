@@ -136,7 +136,7 @@ class BackedFeed:
         self._of(lane).room(lane)
 
     def refill(self) -> None:
-        """Go on with readers that waited for memory, as far as there is memory now."""
+        """Continue with lanes that waited for memory, as far as there is memory now."""
         self._source.refill()
         self._archive.refill()
 

@@ -121,7 +121,7 @@ class OpeningFeed:
             self._feed.room(lane)
 
     def refill(self) -> None:
-        """Go on with readers that waited for memory, as far as there is memory now."""
+        """Continue with lanes that waited for memory, as far as there is memory now."""
         if self._feed is not None:
             self._feed.refill()
 

@@ -89,7 +89,7 @@ class HandBook:
         return hold_name(self.config.kraft)
 
     def release(self, nodes: Iterable[NodeId], held: Held) -> tuple[list[str], Held]:
-        """Return commands that recreate pods with their current objects, no longer held back."""
+        """Return commands that recreate pods from their objects, so that their nodes run again."""
         pods = [self.place(each).pod for each in nodes]
         left = held - set(pods)
         lines = [self._delete(each) for each in pods]
@@ -201,7 +201,7 @@ class HandBook:
         return f"{self._kubectl} delete {ObjectKind.POD.lower()} {pod}"
 
     def await_held(self, at: NodePlace) -> str:
-        """Return the command that waits until a pod is recreated and held back."""
+        """Return the command that waits until a pod is recreated without its node running."""
         return f"until {self._kubectl} exec {at.pod} -c {HOLD} -- true; do sleep 2; done"
 
     def inside(self, node: NodeId, command: str) -> str:

@@ -133,7 +133,7 @@ def is_ending(pod: KubernetesObject) -> bool:
 
 
 def runs(pod: KubernetesObject, container: str) -> bool:
-    """Return whether a container runs; `towpath-hold` runs while the pod is held back."""
+    """Return whether a container runs; in a held pod, `towpath-hold` runs instead of the node."""
     status = pod.get("status") or {}
     key = "initContainerStatuses" if container == HOLD else "containerStatuses"
     states = (each["state"] for each in status.get(key) or () if each["name"] == container)

@@ -100,7 +100,7 @@ def hold_object(name: str, held: Iterable[str]) -> KubernetesObject:
 
 
 def held_in(hold: KubernetesObject | None) -> frozenset[str]:
-    """Return the pods that a ConfigMap holds back."""
+    """Return the pods that a ConfigMap keeps from starting their nodes."""
     data = (hold or {}).get("data") or {}
     return frozenset(str(data.get(HELD, "")).split())
 
