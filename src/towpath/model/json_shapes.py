@@ -12,7 +12,7 @@ shape = with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))
 
 
 def open_object(description: str, **texts: str) -> WithJsonSchema:
-    """Return the schema of a JSON object that has some texts for certain, and other values.
+    """Return the schema of a JSON object with some required texts, and any other values.
 
     Args:
         description: A sentence about the object.

@@ -107,7 +107,7 @@ class Plan:
 
 
 def note_data(note: Note) -> NoteJson:
-    """Return a note as data for JSON; only one of a section names it."""
+    """Return a note as data for JSON, with its section if it has one."""
     data: NoteJson = {"about": note.about, "text": note.text}
     if note.section:
         data["section"] = str(note.section)

@@ -54,7 +54,7 @@ class NoteJson(TypedDict):
 
 @shape
 class ProblemJson(TypedDict):
-    """What keeps a topic or another item from being mirrored or restored."""
+    """An obstacle to mirroring or restoring a topic or another item."""
 
     about: str
     text: str

@@ -24,7 +24,7 @@ _SCHEMA = pa.schema(
 
 
 def summary_rows(summaries: Iterable[Summary], throttled: Throttled) -> pa.RecordBatch:
-    """Return the rows of a slice (`TOLD`).
+    """Return the summary of a slice as rows with the columns of `TOLD`.
 
     Args:
         summaries: What became of its partitions.

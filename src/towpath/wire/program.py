@@ -122,7 +122,7 @@ class _Builder:
         self._cluster = origin.source_cluster.encode()
 
     def program(self) -> Program:
-        """Return the arrays that were built."""
+        """Return the change, compiled to arrays for the loops that apply it to records."""
         added = [self._added(header) for header in self._change.headers]
         names = [self._name(name) for name in self._names()]
         drops = [self._drop(rule) for rule in (*self._change.drop, *self._change.keep)]

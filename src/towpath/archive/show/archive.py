@@ -311,7 +311,7 @@ def _place_data(place: SegmentPlace) -> SegmentPlaceJson:
 
 
 def look_data(each: SegmentLook) -> ShownSegmentJson:
-    """Return a segment for programs, and whether its object says the same."""
+    """Return a segment for programs, and whether its object agrees with its log entry."""
     return {**segment_data(each.segment), "object_says_the_same": each.equal}
 
 

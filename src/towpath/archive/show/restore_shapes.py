@@ -28,7 +28,7 @@ class FailedSourceJson(TypedDict):
 
 @shape
 class SourcesJson(TypedDict, Generic[Told]):
-    """The same of each source, where a restore has several."""
+    """The outputs of all sources, where a restore has several."""
 
     sources: list[Told | FailedSourceJson]
 

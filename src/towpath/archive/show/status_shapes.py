@@ -68,7 +68,7 @@ class ArchivedPartitionJson(TypedDict):
 
 @shape
 class SafeToDeleteJson(TypedDict):
-    """Whether the topics of `--topics` may be deleted at the source."""
+    """The answer to whether the topics of `--topics` may be deleted at the source."""
 
     safe: bool
     time: int
@@ -90,7 +90,7 @@ class QualifyingJson(TypedDict):
 
 @shape
 class LastCompactionJson(TypedDict):
-    """How the last compaction ended."""
+    """The outcome of the last compaction."""
 
     began: int
     """When it began, in ms since 1970."""

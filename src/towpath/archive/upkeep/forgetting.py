@@ -169,7 +169,7 @@ class ForgetWork:
         self.done = Forgetting(version=log.state.version)
 
     def go(self, slots: int) -> None:
-        """Read all segments, replace those with the key, then delete unused objects."""
+        """Read all segments, replace those that have the key, and delete the replaced objects."""
         left = [each for each in self._segments() if each.place is not None]
         self.done.planned = len(left)
         while left and not self._stop.is_set():

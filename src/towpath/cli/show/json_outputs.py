@@ -1,4 +1,4 @@
-"""JSON outputs of commands of no product, by the names of their schemas."""
+"""JSON outputs of commands that belong to no product, by the names of their schemas."""
 
 from __future__ import annotations
 

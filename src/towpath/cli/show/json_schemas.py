@@ -68,7 +68,7 @@ def adapter(name: str) -> TypeAdapter[object]:
 
 
 def text(name: str) -> str:
-    """Return the schema of a JSON output (JSON Schema 2020-12), as it stands in a file."""
+    """Return the schema of a JSON output (JSON Schema 2020-12), as its file contains it."""
     made = adapter(name).json_schema(mode="serialization")
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
     return json.dumps(whole, indent=2) + "\n"

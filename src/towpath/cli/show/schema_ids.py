@@ -7,7 +7,7 @@ from towpath.schemas.ids_standing import IdsStanding
 
 
 def ids_as_json(found: IdsStanding) -> SchemaIdsJson:
-    """Return what is known of schema ids for programs."""
+    """Return the state of schema ids in records, for programs."""
     return SchemaIdsJson(
         translated=found.translated,
         untranslated=dict(found.untranslated),

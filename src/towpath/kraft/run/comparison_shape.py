@@ -9,7 +9,7 @@ from towpath.model.json_shapes import shape
 
 @shape
 class StoreDifferenceJson(TypedDict):
-    """Something that ZooKeeper and the metadata log hold differently."""
+    """A difference between ZooKeeper and the metadata log."""
 
     kind: str
     name: str

@@ -29,7 +29,7 @@ class FindingJson(TypedDict):
 
 @shape
 class AlarmJson(FindingJson):
-    """An alarm: a state in which going on loses a cluster."""
+    """An alarm: a state in which a cluster is lost if its migration continues."""
 
     alarm: str
 

@@ -80,7 +80,7 @@ class LinkState:
 
     @property
     def tells(self) -> bool:
-        """Whether it is another state than that of a link which was never moved."""
+        """Whether the state is another than that of a link which only copies."""
         return self.state != Stage.RUNNING
 
     def __str__(self) -> str:

@@ -1,1 +1,1 @@
-"""The end of a migration: the rest is copied, all else is synced, and equality is proven."""
+"""The cutover of a link: the last records are copied, the rest synced, and equality proven."""

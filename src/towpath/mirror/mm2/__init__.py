@@ -1,1 +1,1 @@
-"""What MirrorMaker 2 writes, and what reads it, both ways."""
+"""Exchange with MirrorMaker 2: reading its files and topics, and writing such topics."""

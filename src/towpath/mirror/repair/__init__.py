@@ -1,1 +1,1 @@
-"""Copying again of records that the target lost."""
+"""Repair of a link: records that the target lost are copied again."""

@@ -1,1 +1,1 @@
-"""The run of a link: rounds on Spark, and what is kept up beside them."""
+"""The run of a link: rounds of copying on Spark, and the syncs beside them."""

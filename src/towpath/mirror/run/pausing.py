@@ -13,7 +13,7 @@ from towpath.model.nouns import TopicName
 
 
 class Pausing:
-    """Removes topics that rest from the slices, and detects resumed ones.
+    """Removes topics that must not be copied now from the slices, and detects resumed ones.
 
     Args:
         link: The link; its books are read elsewhere.

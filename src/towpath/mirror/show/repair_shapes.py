@@ -67,7 +67,7 @@ class RepairJson(TypedDict):
 
 @shape
 class FoundPartitionJson(TypedDict):
-    """A partition that the target's logs tell of."""
+    """A partition whose state was found in the target's logs."""
 
     topic: str
     partition: int
@@ -83,7 +83,7 @@ class FoundPartitionJson(TypedDict):
 
 @shape
 class UnfoundPartitionJson(TypedDict):
-    """A partition that cannot be brought back."""
+    """A partition whose state cannot be rebuilt."""
 
     topic: str
     partition: int

@@ -1,1 +1,1 @@
-"""Where a link stands."""
+"""The status of a link: its partitions, lags and troubles."""

@@ -1,1 +1,1 @@
-"""What stays at the source when the clients move."""
+"""Things that clients use at the source and that a link does not copy."""

@@ -1,1 +1,1 @@
-"""`towpath verify`: whether source and target are equal."""
+"""`towpath verify`: the comparison of source and target."""

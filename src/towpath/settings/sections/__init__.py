@@ -1,1 +1,1 @@
-"""Sections that the files of several products have, or that the floors below them work by."""
+"""Sections of files that several products share, or that lower floors use."""

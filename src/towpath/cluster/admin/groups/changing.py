@@ -60,7 +60,7 @@ class Changing:
     def all(
         self, wanted: Wanted, coordinators: Mapping[ClientGroup, Broker]
     ) -> dict[ClientGroup, Written]:
-        """Write the offsets; those without an answer are in `failed`."""
+        """Write offsets of several groups; those without an answer are in `failed`."""
         shares: dict[tuple[Broker, int], list[ClientGroup]] = defaultdict(list)
         for number, group in enumerate(wanted):
             shares[coordinators[group], number % _LANES].append(group)
