@@ -123,7 +123,7 @@ def test_with_the_source_killed_the_target_alone_has_all_of_it(link: Link) -> No
         done = link.failover("--yes", code=3)
         assert (done["done"], done["state"][0]["state"]) == (True, "failed_over")
         assert done["fenced"] == 2
-        assert done["missing"] == []
+        assert (done["missing"], done["after"]["lost"], done["state"][0]["lost"]) == ([], 3, None)
         _holds(link, target)
         _is_sealed(link)
         _late_writes_are_refused(link, target)

@@ -58,6 +58,7 @@ FROZEN = [
     ("towpath_max_rate_bytes_per_second", "gauge", "bytes per second", ("topic",)),
     ("towpath_max_rate_wait_seconds_total", "counter", "seconds", ("topic",)),
     ("towpath_retention_held", "gauge", "topics", ()),
+    ("towpath_link_state", "gauge", "1", ("state",)),
     ("towpath_events_lost_total", "counter", "events", ()),
     ("towpath_schema_ids_awaited", "gauge", "ids", ()),
     ("towpath_schema_ids_untranslated", "gauge", "ids", ("reason",)),

@@ -142,7 +142,7 @@ def test_large_links_have_no_more_series(
     assert len(got.of("towpath_lag_records")) == series
     assert sum(got.of("redpanda_lag").values()) == 5 * partitions
     assert sum(got.of("towpath_partition_state").values()) == partitions
-    assert max(map(len, map(got.of, got.labels))) == max(series, 3)
+    assert max(map(len, map(got.of, got.labels))) == max(series, 5)
 
 
 def test_the_file_may_choose_another_detail() -> None:

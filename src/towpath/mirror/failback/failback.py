@@ -36,7 +36,7 @@ from towpath.mirror.failback.divergence import Divergence
 from towpath.mirror.failback.look import FailbackLook, look
 from towpath.mirror.failback.plan import FailbackPlan, borders, salvaged
 from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
-from towpath.mirror.failover.failover import Moves
+from towpath.mirror.failover.moves import Moves
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError, StoppedError
 from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 from towpath.plan.lease import Lease

@@ -39,7 +39,7 @@ from towpath.mirror.failover.drain import Drain
 from towpath.mirror.failover.fences import Fence, Fenced, Fencer, fence_of, fence_transactions
 from towpath.mirror.failover.look import Looker, Scope
 from towpath.mirror.failover.moves import Moves, sealed, undone
-from towpath.mirror.failover.plan import FailoverPlan, PartitionPlan, PositionPlan
+from towpath.mirror.failover.plan import FailoverPlan, PartitionPlan, PositionPlan, with_known
 from towpath.mirror.mm2.publish import publishing
 from towpath.model.errors import LedgerError, LinkHeldError, StoppedError
 from towpath.model.nouns import Side, TargetOffset, TopicPartition
@@ -307,7 +307,7 @@ class _Failover:
         report.after = after = replace(
             plan,
             at=now_ms(),
-            partitions=self._looker.partitions(),
+            partitions=with_known(self._looker.partitions(), report.groups),
             groups=report.groups,
         )
         report.missing += [left_behind(each) for each in after.left]

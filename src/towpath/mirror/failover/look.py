@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
 from towpath.groups.model import SyncReport
@@ -19,8 +19,8 @@ from towpath.mirror.failover.plan import (
     UNKNOWN,
     FailoverPlan,
     PartitionPlan,
-    furthest,
     partition_plan,
+    with_known,
 )
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import TopicName, TopicPartition
@@ -122,11 +122,7 @@ class Looker:
             if each.cut is None and each.trouble is None:
                 link.books.take(cut_of(link.name, link.books.of(each.tp), each, now_ms()))
         report = self._groups(sync)
-        committed = furthest(report.positions) if report is not None else {}
-        partitions = tuple(
-            replace(each, at_least=max(0, committed.get(each.tp, 0) - each.source_end))
-            for each in partitions
-        )
+        partitions = with_known(partitions, report)
         return FailoverPlan(
             link=link.name,
             at=now_ms(),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from towpath.groups.model import GroupPosition, SyncReport
@@ -259,12 +259,22 @@ def _position(position: GroupPosition, place: PartitionPlan | None) -> PositionP
     return PositionPlan(position=position, again=again, follow=follow, ahead=ahead)
 
 
-def furthest(positions: Iterable[GroupPosition]) -> Mapping[TopicPartition, int]:
-    """Return the furthest source offset that any group has committed, by partition."""
-    found: dict[TopicPartition, int] = {}
-    for each in positions:
-        found[each.tp] = max(found.get(each.tp, 0), each.source)
-    return found
+def with_known(
+    partitions: Iterable[PartitionPlan], groups: SyncReport | None
+) -> tuple[PartitionPlan, ...]:
+    """Return partitions with what groups had read of them that is not mirrored.
+
+    Args:
+        partitions: The partitions.
+        groups: What becomes of the groups.
+    """
+    furthest: dict[TopicPartition, int] = {}
+    for each in groups.positions if groups is not None else ():
+        furthest[each.tp] = max(furthest.get(each.tp, 0), each.source)
+    return tuple(
+        replace(each, at_least=max(0, furthest.get(each.tp, 0) - each.source_end))
+        for each in partitions
+    )
 
 
 def by_group(plan: FailoverPlan) -> Iterator[tuple[str, list[PositionPlan]]]:

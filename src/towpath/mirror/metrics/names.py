@@ -316,6 +316,13 @@ RETENTION_HELD = gauge(
     "Mirror topics that have caught up, but do not get the source's retention or compaction yet,"
     " as the target would then delete records that the source keeps.",
 )
+LINK_STATE = gauge(
+    "towpath_link_state",
+    "1",
+    "1 for the state of the link (running, draining, sealed, failed_over, reversed), 0 for the"
+    " others. A run ends soon after its link is sealed.",
+    labels=("state",),
+)
 EVENTS_LOST = counter(
     "towpath_events_lost_total",
     "events",
@@ -433,6 +440,7 @@ ALL = (
     MAX_RATE,
     MAX_RATE_WAITS,
     RETENTION_HELD,
+    LINK_STATE,
     EVENTS_LOST,
     SCHEMA_IDS_AWAITED,
     SCHEMA_IDS_UNTRANSLATED,

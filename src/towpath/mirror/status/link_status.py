@@ -118,7 +118,7 @@ class PartitionStatus:
         if self.cut is None or self.target_log_end < 0:
             return 0
         copied = max(0, self.records - self.cut.records)
-        return max(0, self.target_log_end - self.cut.target_end - copied)
+        return max(0, self.target_log_end - self.cut.target_end - self.cut.fences - copied)
 
     @property
     def left_out(self) -> bool:
