@@ -50,6 +50,7 @@ from tests.support.clusters.keys import Keys
 from tests.support.clusters.turns import Turns
 from tests.support.copying.chaos import Copiers, soak_rounds
 from tests.support.here import Here
+from tests.support.json_outputs import ShownResults
 from tests.support.network.refusal import Refusal
 from tests.support.network.toxiproxy import Toxiproxy
 from tests.support.network.toxiproxy import fetch as fetch_toxiproxy
@@ -70,6 +71,8 @@ from towpath.dev import distribution
 from towpath.dev.broker import archive_classes
 from towpath.model import secret
 from towpath.settings import files
+
+ShownResults()  # before a test imports a command
 
 # xdist tells its width to its workers; what is piped has none.
 os.environ.pop("COLUMNS", None)

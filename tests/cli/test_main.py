@@ -137,10 +137,14 @@ def test_typer_exit_is_the_exit_code(register: Register) -> None:
     assert main(["lint"]) == 3
 
 
+FINE = {"file": "é", "problems": [], "notes": list[str]()}
+"""What the command shows of a file without problems."""
+
+
 def test_a_result_is_text_or_json(register: Register, capsys: pytest.CaptureFixture[str]) -> None:
     def body() -> None:
         rows = [["orders", count(1234567)], ["p[a]y", "7"]]
-        show(Grid(["topic", "records"], rows, right=["records"]), {"topics": ["é"]})
+        show(Grid(["topic", "records"], rows, right=["records"]), FINE)
 
     register(body)
     assert main(["lint"]) == 0
@@ -151,11 +155,12 @@ def test_a_result_is_text_or_json(register: Register, capsys: pytest.CaptureFixt
         "p[a]y            7",
     ]
     assert main(["lint", "-o", "json"]) == 0
-    assert capsys.readouterr().out == '{\n  "topics": [\n    "\\u00e9"\n  ]\n}\n'
+    told = '{\n  "file": "\\u00e9",\n  "problems": [],\n  "notes": []\n}\n'
+    assert capsys.readouterr().out == told
 
 
 def test_a_long_text_is_not_wrapped(register: Register, capsys: pytest.CaptureFixture[str]) -> None:
-    register(lambda: show("a " * 300, {}))
+    register(lambda: show("a " * 300, FINE))
     assert main(["lint"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
 
