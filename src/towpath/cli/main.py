@@ -62,7 +62,7 @@ COMMANDS = {
 _OF_ALL = ("init", "lint", "schema", "pack", "explain", "dev")
 _MODULES = {
     **{name: f"towpath.cli.{name}:{name}" for name in _OF_ALL},
-    "import": "towpath.mirror.commands.importing:importing",
+    "import": "towpath.cli.importing:importing",
     "archive": "towpath.archive.commands.archive:archive",
     "restore": "towpath.archive.commands.restore:restore",
     "kraft": "towpath.kraft.commands:kraft",

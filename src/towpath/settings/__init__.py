@@ -6,15 +6,7 @@ machines need neither the file nor the environment.
 """
 
 from towpath.settings.files import note, stamps, troubles
-from towpath.settings.link import (
-    GapArchive,
-    GapRules,
-    LinkConfig,
-    OffsetsPolicy,
-    OnGap,
-    RecordsConfig,
-    StartAt,
-)
+from towpath.settings.link import LinkConfig
 from towpath.settings.load import check, from_tree, load, load_target, tree
 from towpath.settings.secrets import PemFile, certificates
 from towpath.settings.sections.access import AccessConfig, AclMode
@@ -37,6 +29,14 @@ from towpath.settings.sections.groups import (
 )
 from towpath.settings.sections.metrics import MetricsConfig
 from towpath.settings.sections.rates import RateConfig, max_rate
+from towpath.settings.sections.records import (
+    GapArchive,
+    GapRules,
+    OffsetsPolicy,
+    OnGap,
+    RecordsConfig,
+    StartAt,
+)
 from towpath.settings.sections.registries import (
     APICURIO_PATH,
     ApicurioId,

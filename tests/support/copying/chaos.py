@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
-from towpath.mirror.run.slices import feeding
+from towpath.mirror.gap_archive import feeding
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.records.copy import copy
 from towpath.records.work import CopySlice, Slice, Summary

@@ -16,12 +16,12 @@ from pydantic import (
 
 from towpath.archive.config.archived_schemas import RestoredSchemas
 from towpath.archive.config.portions import RestoredFilter, RestoredPartitions, RestoredRange
-from towpath.settings.link import MOST_FILL, OffsetsPolicy
 from towpath.settings.naming import Expression, Renaming, fits
 from towpath.settings.problems import not_empty, placed_error
 from towpath.settings.sections.access import AccessConfig
 from towpath.settings.sections.changes import Codec
 from towpath.settings.sections.notify import NotifyConfig
+from towpath.settings.sections.records import MOST_FILL, OffsetsPolicy
 from towpath.settings.sections.region import region_name
 from towpath.settings.sections.store import StoreConfig
 from towpath.settings.sections.topics import (

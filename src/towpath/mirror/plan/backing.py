@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from towpath.mirror.gap_archive import archived_topics
 from towpath.model.errors import TowpathError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, TopicId, TopicName
@@ -28,11 +29,12 @@ def backing(
     if archive is None:
         return
     try:
-        clusters, archived = _held(archive)
+        archived = archived_topics(archive)
     except TowpathError as error:
         text = f"{error}; until it can be read, partitions whose source deletes records wait for it"
         yield Note(_ABOUT, text)
         return
+    clusters = {owner for owner, _ in archived}
     if clusters and cluster not in clusters:
         others = ", ".join(sorted(clusters))
         text = (
@@ -43,24 +45,6 @@ def backing(
         return
     missing = sorted(name for name, number in topics.items() if (cluster, number) not in archived)
     yield Note(_ABOUT, _told(archive, missing, len(topics)))
-
-
-def _held(archive: GapArchive) -> tuple[set[ClusterId], set[tuple[ClusterId, TopicId]]]:
-    """Return of which clusters and topics an archive has records.
-
-    Raises:
-        CommitLogError: There is no archive, or its log cannot be used.
-        StoreError: The store cannot be read.
-    """
-    # A plan of a link without an archive does not load what reads them.
-    from towpath.archive.log import CommitLog  # noqa: PLC0415
-    from towpath.store import Store  # noqa: PLC0415
-
-    with Store(archive.store) as store:
-        known = CommitLog.open(store, archive.region).state.partitions
-    return {each.cluster for each in known}, {
-        (each.cluster, each.source.topic_id) for each in known
-    }
 
 
 def _told(archive: GapArchive, missing: list[TopicName], count: int) -> str:

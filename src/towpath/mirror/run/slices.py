@@ -8,7 +8,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from towpath.engine.attempts import attempt
-from towpath.records.copy import Feeding, copy
+from towpath.mirror.gap_archive import feeding
+from towpath.records.copy import copy
 from towpath.records.summaries import summary_rows
 from towpath.records.work import CopySlice, Throttled
 
@@ -18,13 +19,3 @@ def run_slice(work: CopySlice) -> Iterator[pa.RecordBatch]:
     throttled: Throttled = {}
     copied = copy(replace(work, attempt=attempt()), throttled, feeding=feeding(work))
     yield summary_rows(copied, throttled)
-
-
-def feeding(work: CopySlice) -> Feeding | None:
-    """Return a factory for a slice's feed, `None` if the source alone feeds the slice."""
-    if work.archive is None:
-        return None
-    # Reading archives takes a second to import, which a slice without one does not need.
-    from towpath.archive.read.feed.backed_feed import backed  # noqa: PLC0415
-
-    return backed

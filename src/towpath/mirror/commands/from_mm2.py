@@ -1,10 +1,9 @@
-"""`towpath import`: make Towpath's files from those of other tools."""
+"""`towpath import mm2` and `mm2-positions`: our files and links from what MirrorMaker 2 has."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -23,20 +22,9 @@ from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.settings import check, load
 
-_REPLICATOR = "towpath.archive.commands.import_replicator"
-"""The command of another product, which keeps it for itself."""
 NOT_ALL = 3
 
-importing = typer.Typer(help="Make files of ours from those of other tools.", no_args_is_help=True)
-importing.command("kafka-replicator")(import_module(_REPLICATOR).kafka_replicator)
 
-
-@importing.callback()
-def _group() -> None:
-    """Make files of ours from those of other tools."""
-
-
-@importing.command()
 def mm2(
     properties: Annotated[
         Path,
@@ -62,7 +50,6 @@ def mm2(
     return NOT_ALL if made.with_fate(Fate.NO_EQUAL) else 0
 
 
-@importing.command("mm2-positions")
 def mm2_positions(
     file: LinkFile,
     *,
