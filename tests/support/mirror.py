@@ -15,8 +15,8 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry
 from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import Ledger
-from towpath.mirror.run.rounds import RoundPlan, plan_round
 from towpath.mirror.gap_archive import feeding
+from towpath.mirror.run.rounds import RoundPlan, plan_round
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.records.copy import copy
 from towpath.records.work import CopySlice, Summary
