@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.copying.chaos import same_records
 from tests.support.here import Here

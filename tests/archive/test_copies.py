@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
+from tests.support.archive.compacting import compacted
+from tests.support.archive.mixed import MixedArchive
+from tests.support.archive.stored import old_records
 from tests.support.clusters.brokers import SharedCluster
-from tests.support.compacting import compacted
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce
-from tests.support.mixed import MixedArchive
 from tests.support.objects.buckets import Buckets, client
 from tests.support.objects.stores import section
-from tests.support.stored import old_records
 from towpath.archive.write.newest_objects import told_missing
 from towpath.settings import StoreConfig
 from towpath.store import Store

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archives import WRITER, archiving, compacting, segment, whole
-from tests.support.compacting import compacted
-from tests.support.stored import REGION, StoredArchive, old_records
+from tests.support.archive.archives import WRITER, archiving, compacting, segment, whole
+from tests.support.archive.compacting import compacted
+from tests.support.archive.stored import REGION, StoredArchive, old_records
 from towpath.archive.keys import event_key
 from towpath.archive.log import Capture, Draft, EntryKind, sweep
 from towpath.archive.log.events import ArchiveEvents, ArchiveWhat, read_events

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archives import CLUSTER, WRITER
-from tests.support.compacting import compacted
+from tests.support.archive.archives import CLUSTER, WRITER
+from tests.support.archive.compacting import compacted
+from tests.support.archive.segments import buffer
 from tests.support.logs.batches import batch
 from tests.support.objects.buckets import Buckets
 from tests.support.objects.stores import section
-from tests.support.segments import buffer
 from towpath.archive.config import ArchiveConfig, load_archive
 from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.format.files import read_object, write_object

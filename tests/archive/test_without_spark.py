@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.program import Program

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archiving import Archive
-from tests.support.backed import Backed
+from tests.support.archive.archiving import Archive
+from tests.support.archive.backed import Backed
 from tests.support.clients.records import transactions
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.copying.chaos import Copiers, copy_without_receipts, drain, endless, same_records

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.archive.stored import REGION, StoredArchive, old_records
 from tests.support.pages.commands import blocks
-from tests.support.stored import REGION, StoredArchive, old_records
 from towpath.archive.format.footer import SegmentHead, SegmentPart
 from towpath.archive.format.schema import ARCHIVED
 from towpath.archive.keys import quoted

@@ -15,8 +15,8 @@ from typing import get_args
 
 import pytest
 
-from tests.support.compacting import compacted, held_records
-from tests.support.stored import StoredArchive, old_records
+from tests.support.archive.compacting import compacted, held_records
+from tests.support.archive.stored import StoredArchive, old_records
 from towpath.archive.read.verify.content import check
 from towpath.archive.read.verify.findings import CheckedArchive, VerifyScope
 from towpath.archive.read.verify.verify import verify

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.compacting import EAGER, compacted, held_records
-from tests.support.mixed import REGION, MixedArchive, partition
+from tests.support.archive.compacting import EAGER, compacted, held_records
+from tests.support.archive.mixed import REGION, MixedArchive, partition
+from tests.support.archive.stored import old_records
 from tests.support.objects.buckets import Buckets, StoreFront, client
-from tests.support.stored import old_records
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import CommitLog
 from towpath.model.errors import ObjectExistsError, StoreRefusedError

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.objects.azurite import KEY, AzureStore
 from tests.support.objects.buckets import Buckets, StoreFront
-from tests.support.stored import StoredArchive, old_records
 from towpath.cli.main import main
 from towpath.model.errors import ObjectColdError, StoreRefusedError
 from towpath.store import Store, StoredObject, ThawSpeed

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.stored import StoredArchive
+from tests.support.archive.stored import StoredArchive
 from towpath.archive.commands.each_source import look_at_each
 from towpath.archive.errors import NoArchiveError
 from towpath.archive.restore.task import RestoreTask

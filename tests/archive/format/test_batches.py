@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.archive.segments import buffer, head, seen, written, written_whole
 from tests.support.logs.batches import SMALL, batch, numbered
 from tests.support.logs.logs import Log, logs, read_plainly
-from tests.support.segments import buffer, head, seen, written, written_whole
 from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.batches_reader import BatchesObjectReader
 from towpath.archive.format.batches_writer import TAIL, TAIL_MAGIC, BatchesObject

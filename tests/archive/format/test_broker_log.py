@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.archive.segments import buffer, head, seen
 from tests.support.clients.records import transactions
 from tests.support.kafka import consume, create_topic
 from tests.support.logs.batches import SMALL, batch, numbered
@@ -20,7 +21,6 @@ from tests.support.logs.log_files import log_in, wait_for_markers
 from tests.support.logs.logs import Log, Seen, logs, read_plainly
 from tests.support.logs.old_messages import OLD
 from tests.support.mirror import Mirror
-from tests.support.segments import buffer, head, seen
 from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format import broker_log
 from towpath.archive.format.broker_log import BrokerLog, BrokerLogFile, LogCut, LogSurvey

@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.archive.segments import TINY, seen, written, written_whole
 from tests.support.logs.logs import Log, Seen, logs, read_plainly
-from tests.support.segments import TINY, seen, written, written_whole
 from towpath.archive.format.erasing import count_key, erase
 from towpath.archive.format.files import read_object
 from towpath.archive.format.merging import open_input

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.archive.segments import TINY, seen, written, written_whole
 from tests.support.logs.batches import batch, numbered
 from tests.support.logs.logs import Log
-from tests.support.segments import TINY, seen, written, written_whole
 from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.files import read_object
 from towpath.archive.format.footer import SegmentFooter

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.archive.segments import seen, written
 from tests.support.logs.batches import batch, numbered
 from tests.support.logs.logs import Log, read_plainly
-from tests.support.segments import seen, written
 from towpath.archive.format.merging import merge, open_input
 from towpath.archive.format.packing import pack_rows
 from towpath.archive.format.parquet_reader import ParquetObjectReader

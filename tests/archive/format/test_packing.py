@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.archive.segments import written
 from tests.support.logs.batches import CODECS, at_offsets, batch, numbered
 from tests.support.logs.logs import Log, Seen, logs, read_plainly
-from tests.support.segments import written
 from towpath.archive.format.packing import digest_of, pack_rows
 from towpath.archive.format.parquet_reader import ParquetObjectReader
 from towpath.archive.format.parquet_writer import ParquetOptions

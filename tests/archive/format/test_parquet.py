@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.archive.segments import TINY, buffer, head, seen, written
 from tests.support.logs.batches import SMALL, at_offsets, batch, joined, numbered
 from tests.support.logs.logs import Log, cut, logs, read_plainly
 from tests.support.logs.old_messages import message
-from tests.support.segments import TINY, buffer, head, seen, written
 from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.parquet_reader import ParquetObjectReader

@@ -9,9 +9,9 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.archive.segments import written
 from tests.support.logs.batches import batch, numbered
 from tests.support.logs.logs import Log
-from tests.support.segments import written
 from towpath.archive.format.merging import merge, open_input
 from towpath.archive.format.parquet_writer import ParquetOptions
 from towpath.archive.format.regrouping import MergedInput

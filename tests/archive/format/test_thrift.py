@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.archive.segments import written
 from tests.support.logs.batches import SMALL, batch
 from tests.support.logs.logs import Log
-from tests.support.segments import written
 from towpath.archive.format.parquet_writer import ParquetOptions
 from towpath.archive.format.thrift import (
     BINARY,

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.archive.replicator import ReplicatorBucket
+from tests.support.archive.segments import seen
+from tests.support.archive.stored import REGION, StoredArchive, old_records
 from tests.support.here import Here
 from tests.support.logs.batches import numbered
-from tests.support.replicator import ReplicatorBucket
-from tests.support.segments import seen
-from tests.support.stored import REGION, StoredArchive, old_records
 from towpath.archive.config.segments import SegmentsConfig
 from towpath.archive.format.files import read_object
 from towpath.archive.imports.bucket_layout import ReplicatorObject, pieces_of

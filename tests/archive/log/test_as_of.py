@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.archives import (
+from tests.support.archive.archives import (
     CLUSTER,
     COMPACTOR,
     WRITER,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.archives import CLUSTER, WRITER
+from tests.support.archive.archives import CLUSTER, WRITER
 from towpath.archive.errors import BrokenLogError
 from towpath.archive.log import Capture, LogEntry
 from towpath.archive.log.captures import (

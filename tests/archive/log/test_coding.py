@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.support.archives import (
+from tests.support.archive.archives import (
     COMPACTOR,
     archiving,
     compacting,

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.support.archives import (
+from tests.support.archive.archives import (
     WRITER,
     archiving,
     compacting,

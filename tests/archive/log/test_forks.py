@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.archives import archiving, compacting, partition_id, seen, segment, whole
-from tests.support.judged import after, refusal
+from tests.support.archive.archives import archiving, compacting, partition_id, seen, segment, whole
+from tests.support.archive.judged import after, refusal
 from towpath.archive.log import (
     Archive,
     ArchiveState,

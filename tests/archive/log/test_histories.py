@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.archives import (
+from tests.support.archive.archives import (
     COMPACTOR,
     WRITER,
     archiving,

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import archive_racer
-from tests.support.archives import archiving, partition_id, record_digest, segment
+from tests.support.archive import racer
+from tests.support.archive.archives import archiving, partition_id, record_digest, segment
 from tests.support.kafka import wait_until
 from tests.support.objects.stores import CLOUDS
 from tests.support.program import environment
@@ -29,7 +29,7 @@ PIPES: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.
 def command(kind: str, config: StoreConfig, folder: Path, *more: str) -> list[str]:
     path = folder / "config"
     path.write_bytes(pickle.dumps(config))
-    return [sys.executable, "-m", "tests.support.archive_racer", kind, str(path), *more]
+    return [sys.executable, "-m", "tests.support.archive.racer", kind, str(path), *more]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_kill_at_any_step_of_a_commit_loses_and_doubles_nothing(
     assert codes == [-signal.SIGKILL] * (len(codes) - 1) + [0], run.stderr
     found = []
     for step in range(1, len(codes) + 1):
-        with Store(archive_racer.at_step(config, step)) as store:
+        with Store(racer.at_step(config, step)) as store:
             found.append(goes_on(store))
     first = found.index(2)
     assert found == [1] * first + [2] * (len(found) - first)
@@ -97,12 +97,12 @@ def test_processes_that_race_lose_and_double_nothing(
     with Store(config) as store:
         state = CommitLog.open(store, "eu").state
     assert sum(dropped) > 0, "they never met"
-    for partition in range(archive_racer.PARTITIONS):
+    for partition in range(racer.PARTITIONS):
         segments = state.segments(partition_id(partition))
         assert [each.start for each in segments] == [0, *(each.end for each in segments[:-1])]
-        assert segments[-1].end == archive_racer.END
+        assert segments[-1].end == racer.END
         digest = reduce(Digest.then, (each.digest for each in segments), Digest())
-        assert digest == record_digest(0, archive_racer.END)
+        assert digest == record_digest(0, racer.END)
     live = [each.place.key for each in state.table() if each.place]
     assert len(live) == len(set(live))
 

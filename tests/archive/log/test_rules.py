@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.archives import (
+from tests.support.archive.archives import (
     COMPACTOR,
     WRITER,
     archiving,
@@ -16,7 +16,7 @@ from tests.support.archives import (
     segment,
     whole,
 )
-from tests.support.judged import after, refusal
+from tests.support.archive.judged import after, refusal
 from towpath.archive.log.entries import Capture, Draft, EntryKind, LogEntry
 from towpath.archive.log.rules import judge, problem_of
 from towpath.archive.log.state import ArchiveState

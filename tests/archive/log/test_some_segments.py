@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.archives import archiving, compacting, partition_id, segment, whole
+from tests.support.archive.archives import archiving, compacting, partition_id, segment, whole
 from towpath.archive.log.entries import Draft, LogEntry
 from towpath.archive.log.state import ArchiveState
 

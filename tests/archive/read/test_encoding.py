@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.archived import archived
+from tests.support.archive.archived import archived
 from tests.support.logs.batches import CODECS, RECORD, at_offsets, from_arrow, numbered
 from towpath.archive.read.feed.encoding import encoded, nothing
 from towpath.wire import batch as wire

@@ -10,11 +10,11 @@ from functools import partial
 
 import pytest
 
-from tests.support.archived import Archived
+from tests.support.archive.archived import Archived
+from tests.support.archive.restoring import DAY_MS, Restoring, drawn, raced, restore_raced, seen
 from tests.support.copying.chaos import Copiers, soak_rounds
 from tests.support.kafka import consume
 from tests.support.logs.batches import at_offsets
-from tests.support.restoring import DAY_MS, Restoring, drawn, raced, restore_raced, seen
 from towpath.archive.errors import NewerSegmentError, WithheldError
 from towpath.archive.read.feed.late_parts import LatePolicy
 from towpath.dev.broker import LocalCluster

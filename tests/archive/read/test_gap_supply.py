@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.archives import CLUSTER, WRITER, segment
-from tests.support.chunks import told
-from tests.support.stored import REGION, StoredArchive, old_records
+from tests.support.archive.archives import CLUSTER, WRITER, segment
+from tests.support.archive.chunks import told
+from tests.support.archive.stored import REGION, StoredArchive, old_records
 from towpath.archive.errors import WithheldError
 from towpath.archive.log.entries import Draft
 from towpath.archive.model import GapKind, OffsetGap, PartitionId

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.support.archives import CLUSTER
+from tests.support.archive.archives import CLUSTER
+from tests.support.archive.stored import REGION, StoredArchive
 from tests.support.logs.batches import from_arrow
-from tests.support.stored import REGION, StoredArchive
 from towpath.archive.errors import WithheldError
 from towpath.archive.log import CommitLog
 from towpath.archive.model import PartitionId

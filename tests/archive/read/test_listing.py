@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.here import Here
-from tests.support.stored import StoredArchive, old_records
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.archives import COMPACTOR
+from tests.support.archive.archives import COMPACTOR
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.here import Here, shared_spark
-from tests.support.stored import StoredArchive, old_records
 from towpath.archive.format.merging import merge, open_input
 from towpath.archive.log import Archive, Draft, EntryKind
 from towpath.archive.model import Segment, SegmentPlace

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.here import Here
-from tests.support.stored import StoredArchive, old_records
 from towpath.archive.format.schema import ARCHIVED
 from towpath.archive.log import Archive
 from towpath.archive.read.query.query import QueryWish, query

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archived import Archived
+from tests.support.archive.archived import Archived
+from tests.support.archive.restoring import Restoring, seen
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.kafka import consume, wait_until
-from tests.support.restoring import Restoring, seen
-from tests.support.stored import StoredArchive, old_records
 from towpath.archive.model import PartitionId
 from towpath.archive.read.feed.restore_slice import restore
 from towpath.archive.read.feed.restore_work import ArchivedRange, RestoreSlice

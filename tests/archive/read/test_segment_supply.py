@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.chunks import told
+from tests.support.archive.chunks import told
+from tests.support.archive.shelves import MemoryArchive
 from tests.support.logs.batches import batch, numbered
 from tests.support.logs.logs import Log, logs, read_plainly
-from tests.support.shelves import MemoryArchive
 from towpath.archive.errors import WithheldError
 from towpath.archive.model import GapKind
 from towpath.archive.read.feed.restore_work import ArchivedRange

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.support.archives import WRITER, partition_id, segment, without_checksum
+from tests.support.archive.archives import WRITER, partition_id, segment, without_checksum
+from tests.support.archive.stored import REGION, StoredArchive, old_records
 from tests.support.objects.buckets import Buckets
-from tests.support.stored import REGION, StoredArchive, old_records
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.errors import CorruptSegmentError, NoArchiveError
 from towpath.archive.format.gaps import Gaps

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.archives import CLUSTER, WRITER
+from tests.support.archive.archives import CLUSTER, WRITER
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.clusters.certificates import Vault
 from tests.support.clusters.fleet import USERS
 from tests.support.here import Here
 from tests.support.kafka import wait_until
-from tests.support.stored import StoredArchive, old_records
 from tests.support.subjects.access_sides import clear, every_kind, link
 from towpath.archive.log import ArchiveState, Capture
 from towpath.archive.log.entries import Draft

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.archived import Archived
+from tests.support.archive.archived import Archived
+from tests.support.archive.restoring import Restoring, seen
 from tests.support.kafka import consume
 from tests.support.ledger.books import opened, receipt
 from tests.support.logs.batches import numbered
-from tests.support.restoring import Restoring, seen
 from towpath.archive.model import PartitionId
 from towpath.archive.restore.model import RestorePart, RestoreScope, RestoreTopic
 from towpath.archive.restore.progress import (

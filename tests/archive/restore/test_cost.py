@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.stored import StoredArchive, old_records
+from tests.support.archive.stored import StoredArchive, old_records
 from towpath.archive.config.restore_section import RestoreCosts
 from towpath.archive.log import Archive
 from towpath.archive.restore.cost import RestoreCost, cost_of

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.support.copied import Copied, CopiedToBucket
+from tests.support.archive.copied import Copied, CopiedToBucket
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.here import Here
 from tests.support.kafka import PATIENCE, consume, topic_config, wait_until
 from tests.support.objects import queues
@@ -18,7 +19,6 @@ from tests.support.objects.buckets import Buckets
 from tests.support.objects.queues import LocalQueues, notification
 from tests.support.objects.stores import section
 from tests.support.program import Program
-from tests.support.stored import StoredArchive, old_records
 from towpath.dev.broker import LocalCluster
 from towpath.settings import StoreConfig
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.copied import Copied
-from tests.support.stored import StoredArchive, old_records
+from tests.support.archive.copied import Copied
+from tests.support.archive.stored import StoredArchive, old_records
 from towpath.archive.config import RestoreConfig, load_archive
 from towpath.archive.errors import BrokenLogError
 from towpath.archive.log import AsOf, CommitLog, commit_log

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.archive.stored import old_records
 from tests.support.clients.records import transactions
 from tests.support.here import Here
 from tests.support.kafka import consume, create_topic, end_offsets
 from tests.support.logs.batches import batch
 from tests.support.logs.log_files import wait_for_markers
 from tests.support.mirror import Mirror
-from tests.support.stored import old_records
 from towpath.archive.config import RestoreConfig
 from towpath.archive.log import AsOf, CommitLog
 from towpath.archive.model import PartitionId

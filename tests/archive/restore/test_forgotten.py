@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.forgetting import forgotten
+from tests.support.archive.forgetting import forgotten
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.here import Here
 from tests.support.kafka import consume
-from tests.support.stored import StoredArchive, old_records
 from towpath.archive.restore import jobs
 from towpath.dev.broker import LocalCluster
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.copying.chaos import soak_rounds
 from tests.support.here import Here

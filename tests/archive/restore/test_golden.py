@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import OFFSET_STORED, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
 from tests.support.clients.groups import standing
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here

@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._resource import ResourceType
 
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.clusters.certificates import Vault
 from tests.support.clusters.fleet import USERS
 from tests.support.clusters.rights import READ, TOPIC, WRITE, allow, withdraw
@@ -21,7 +22,6 @@ from tests.support.copying.chaos import delete_topic
 from tests.support.here import Here
 from tests.support.kafka import consume, set_config, wait_until
 from tests.support.program import Program
-from tests.support.stored import StoredArchive, old_records
 from towpath.archive.model import Segment
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.archives import CLUSTER
+from tests.support.archive.archives import CLUSTER
 from tests.support.subjects.topic_models import topic
 from towpath.archive.config import RestoreConfig
 from towpath.archive.restore.limits import of_cold, too_large, unwritable

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.archives import archiving, segment
-from tests.support.stored import REGION, StoredArchive, old_records
+from tests.support.archive.archives import archiving, segment
+from tests.support.archive.stored import REGION, StoredArchive, old_records
 from towpath.archive.config import ArchiveConfig, FilteredOffsets, RestoreConfig
 from towpath.archive.log import AsOf, open_archive
 from towpath.archive.model import GapKind

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.kafka import consume, wait_until
 from tests.support.program import Program
-from tests.support.stored import StoredArchive, old_records
 from towpath.dev.broker import LocalCluster
 from towpath.records.watch import ORPHANED
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.here import Ended, Here
 from tests.support.kafka import Record as Consumed
 from tests.support.kafka import consume, create_topic, end_offsets, produce
-from tests.support.stored import StoredArchive, old_records
 from towpath.dev.broker import LocalCluster
 from towpath.wire.placing import hashes
 from towpath.wire.plain import Record

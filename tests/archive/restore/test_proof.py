@@ -11,9 +11,9 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.here import Ended, Here
 from tests.support.kafka import PATIENCE
-from tests.support.stored import StoredArchive, old_records
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import SegmentFormat
 from towpath.wire.plain import Record

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archives import CLUSTER
-from tests.support.compacting import compacted
+from tests.support.archive.archives import CLUSTER
+from tests.support.archive.compacting import compacted
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.ledger.books import opened, receipt
-from tests.support.stored import StoredArchive, old_records
 from towpath.archive.log import Archive
 from towpath.archive.restore.progress import RestoreRow
 from towpath.archive.restore.proof.proof_plan import ProofPlan

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.stored import StoredArchive
+from tests.support.archive.stored import StoredArchive
 from towpath.archive.errors import NoArchiveError
 from towpath.archive.restore import regions
 from towpath.archive.restore.progress import RestorePhase, RestoreProgress

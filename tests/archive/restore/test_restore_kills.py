@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
+from tests.support.archive.old_topics import PARTITIONS, fill
 from tests.support.clients.groups import commit_with, standing
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.copying.chaos import soak_rounds
 from tests.support.here import Here
 from tests.support.kafka import PATIENCE, Record, consume, topic_config
-from tests.support.old_topics import PARTITIONS, fill
 from tests.support.program import environment
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(24000)]
@@ -56,7 +56,7 @@ class Rounds:
 
     def play(self, files: dict[str, int], seed: int, wanted: Wanted) -> None:
         """Let a process play some restores, by file and number; compare each one."""
-        words = [sys.executable, "-m", "tests.support.restore_victim", str(seed)]
+        words = [sys.executable, "-m", "tests.support.archive.restore_victim", str(seed)]
         with (
             (self.folder / f"victim-{seed}.err").open("w") as err,
             subprocess.Popen(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archives import COMPACTOR
+from tests.support.archive.archives import COMPACTOR
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.here import Here
 from tests.support.kafka import Record as Produced
 from tests.support.kafka import consume, create_topic, end_offsets, produce, topic_config
-from tests.support.stored import StoredArchive, old_records
 from towpath.archive.log import Draft, EntryKind
 from towpath.dev.broker import LocalCluster
 

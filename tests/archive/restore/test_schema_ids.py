@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
+from tests.support.archive.schema_restores import SchemaScene, ids_in, named, topics_of
 from tests.support.clients.serialized import FORMATS, read, write
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import create_topic
 from tests.support.registries.registry import LocalRegistry, record
 from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy, forwarded
-from tests.support.schema_restores import SchemaScene, ids_in, named, topics_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 _COUNT = 100

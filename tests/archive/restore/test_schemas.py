@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archived_schemas import SchemaArchive
+from tests.support.archive.archived_schemas import SchemaArchive
+from tests.support.archive.schema_restores import SchemaScene, ids_in, ids_or_none, named, topics_of
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import wait_until
 from tests.support.program import Program
 from tests.support.registries.registry import LocalRegistry, record
 from tests.support.registries.registry_proxy import Body, Changed, RegistryProxy
-from tests.support.schema_restores import SchemaScene, ids_in, ids_or_none, named, topics_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 NewName = Callable[[str], str]

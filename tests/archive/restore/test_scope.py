@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archives import CLUSTER, WRITER
-from tests.support.stored import REGION, StoredArchive, old_records
+from tests.support.archive.archives import CLUSTER, WRITER
+from tests.support.archive.stored import REGION, StoredArchive, old_records
 from towpath.archive.config import RestoreConfig
 from towpath.archive.errors import NoVersionError
 from towpath.archive.log import AsOf, open_archive

@@ -8,10 +8,10 @@ from urllib.error import URLError
 
 import pytest
 
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.kafka import wait_until
 from tests.support.pages.scrape import Scrape
 from tests.support.program import START, Program
-from tests.support.stored import StoredArchive, old_records
 from towpath.archive.metrics import restore_names
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.pages.pictures import text_of
-from tests.support.stored import StoredArchive, old_records
 from towpath.archive.log import Archive
 from towpath.archive.restore.progress import RestoreProgress, RestoreRow
 from towpath.archive.restore.scope import scope_of

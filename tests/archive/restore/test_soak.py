@@ -19,7 +19,8 @@ import psutil
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
+from tests.support.archive.old_topics import OLD, PARTITIONS, fill, record
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.clusters.losses import lose
 from tests.support.copying.chaos import soak_rounds
@@ -34,7 +35,6 @@ from tests.support.kafka import (
     topic_config,
     wait_until,
 )
-from tests.support.old_topics import OLD, PARTITIONS, fill, record
 from tests.support.program import Program
 from towpath.runtime.clock import now_ms
 

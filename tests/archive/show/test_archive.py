@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from tests.support.archives import partition_id
+from tests.support.archive.archives import partition_id
 from towpath.archive.show.archive import status_picture
 from towpath.archive.status.compaction_status import CompactionStatus
 from towpath.archive.status.status import ArchivedPartition, ArchiveStatus

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.compacting import SPARK, compacted
-from tests.support.compacting import here as in_this_process
+from tests.support.archive.compacting import SPARK, compacted
+from tests.support.archive.compacting import here as in_this_process
+from tests.support.archive.mixed import REGION, MixedArchive
+from tests.support.archive.stored import old_records
 from tests.support.here import Here
-from tests.support.mixed import REGION, MixedArchive
-from tests.support.stored import old_records
 from towpath.archive.keys import outcome_key
 from towpath.archive.upkeep import compacting
 from towpath.archive.upkeep.compacting import CompactionWishes, compact

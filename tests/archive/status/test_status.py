@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.archive.stored import REGION, StoredArchive, old_records
 from tests.support.here import Here
 from tests.support.objects.buckets import Buckets, StoreFront
-from tests.support.stored import REGION, StoredArchive, old_records
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.keys import lease_key
 from towpath.archive.log.lease import HeldArchive

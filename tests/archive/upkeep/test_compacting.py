@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.compacting import EAGER, here
+from tests.support.archive.compacting import EAGER, here
+from tests.support.archive.mixed import REGION, MixedArchive, partition
+from tests.support.archive.stored import old_records
 from tests.support.kafka import wait_until
-from tests.support.mixed import REGION, MixedArchive, partition
-from tests.support.stored import old_records
 from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.log import CommitLog
 from towpath.archive.upkeep import compacting

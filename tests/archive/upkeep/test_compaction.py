@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.archives import WRITER, compacting
-from tests.support.compacting import EAGER, compacted, held_records, here, objects
+from tests.support.archive.archives import WRITER, compacting
+from tests.support.archive.compacting import EAGER, compacted, held_records, here, objects
+from tests.support.archive.mixed import REGION, MixedArchive, partition
+from tests.support.archive.stored import old_records
 from tests.support.here import Here
 from tests.support.kafka import wait_until
-from tests.support.mixed import REGION, MixedArchive, partition
-from tests.support.stored import old_records
 from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.errors import WriterReplacedError
 from towpath.archive.format import files

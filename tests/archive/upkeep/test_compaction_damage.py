@@ -10,11 +10,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.archives import WRITER
-from tests.support.compacting import compacted
-from tests.support.forgetting import forgotten
-from tests.support.mixed import MixedArchive, partition
-from tests.support.stored import old_records
+from tests.support.archive.archives import WRITER
+from tests.support.archive.compacting import compacted
+from tests.support.archive.forgetting import forgotten
+from tests.support.archive.mixed import MixedArchive, partition
+from tests.support.archive.stored import old_records
 from towpath.archive.format.footer import VERSION
 from towpath.archive.format.parquet_writer import ParquetOptions
 from towpath.archive.log.entries import Draft

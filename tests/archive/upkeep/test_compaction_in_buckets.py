@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.archives import CLUSTER
-from tests.support.compacting import EAGER, compacted, held_records, here, objects
+from tests.support.archive.archives import CLUSTER
+from tests.support.archive.compacting import EAGER, compacted, held_records, here, objects
+from tests.support.archive.stored import REGION, StoredArchive, old_records
 from tests.support.kafka import wait_until
 from tests.support.objects.buckets import Buckets, StoreFront
 from tests.support.objects.stores import section
-from tests.support.stored import REGION, StoredArchive, old_records
 from towpath.archive.log import CommitLog
 from towpath.archive.model import PartitionId
 from towpath.archive.upkeep import compacting

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.compacting import compacted, held_records
-from tests.support.mixed import MixedArchive, partition
+from tests.support.archive.compacting import compacted, held_records
+from tests.support.archive.mixed import MixedArchive, partition
+from tests.support.archive.stored import old_records
 from tests.support.objects.buckets import Buckets, StoreFront
 from tests.support.objects.stores import section
-from tests.support.stored import old_records
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.format.parquet_writer import ParquetOptions
 from towpath.archive.model import Segment

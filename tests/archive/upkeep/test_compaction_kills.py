@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.compacting import compacted, held_records, objects
+from tests.support.archive.compacting import compacted, held_records, objects
+from tests.support.archive.mixed import REGION, MixedArchive, partition
+from tests.support.archive.victims import COMPACTION, victim
 from tests.support.copying.chaos import soak_rounds
-from tests.support.mixed import REGION, MixedArchive, partition
-from tests.support.victims import COMPACTION, victim
 
 
 def kill_rounds(folder: Path, rng: random.Random, rounds: int) -> None:

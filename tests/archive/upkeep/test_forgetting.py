@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.compacting import compacted, held_records, objects
-from tests.support.forgetting import forgotten
+from tests.support.archive.compacting import compacted, held_records, objects
+from tests.support.archive.forgetting import forgotten
+from tests.support.archive.mixed import REGION, MixedArchive, partition
+from tests.support.archive.stored import old_records
 from tests.support.here import Here
 from tests.support.logs.logs import Seen
-from tests.support.mixed import REGION, MixedArchive, partition
-from tests.support.stored import old_records
 from towpath.archive.log import ArchiveReading
 from towpath.archive.model import GapKind
 from towpath.archive.upkeep.forgetting import AUDIT

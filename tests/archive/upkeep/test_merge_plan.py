@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.archives import partition_id, segment
+from tests.support.archive.archives import partition_id, segment
 from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.log.columns import SegmentTable, TabledPartition, table_of
 from towpath.archive.model import GapKind, Segment, SegmentPlace

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.compacting import compacted, held_records, objects
+from tests.support.archive.compacting import compacted, held_records, objects
+from tests.support.archive.mixed import REGION, MixedArchive, partition
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.here import Here
-from tests.support.mixed import REGION, MixedArchive, partition
-from tests.support.stored import StoredArchive, old_records
 from towpath.archive.config.retention import RetentionConfig
 from towpath.archive.log import ArchiveReading, CommitLog
 from towpath.archive.upkeep.pruning import PruneWishes, plan_partitions, prune, wishes_of

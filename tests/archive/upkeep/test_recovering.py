@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.archives import WRITER
-from tests.support.compacting import EAGER, compacted, held_records
-from tests.support.compacting import here as merging
+from tests.support.archive.archives import WRITER
+from tests.support.archive.compacting import EAGER, compacted, held_records
+from tests.support.archive.compacting import here as merging
+from tests.support.archive.mixed import REGION, MixedArchive, partition
+from tests.support.archive.stored import old_records
+from tests.support.archive.victims import RECOVERY, victim
 from tests.support.copying.chaos import soak_rounds
 from tests.support.here import Here
-from tests.support.mixed import REGION, MixedArchive, partition
-from tests.support.stored import old_records
-from tests.support.victims import RECOVERY, victim
 from towpath.archive.errors import ArchiveHeldError
 from towpath.archive.keys import checkpoint_key, entry_key
 from towpath.archive.log import Draft, EntryKind

@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 
-from tests.support.archives import COMPACTOR, WRITER
+from tests.support.archive.archives import COMPACTOR, WRITER
+from tests.support.archive.segments import TINY, buffer
+from tests.support.archive.stored import REGION, StoredArchive, batches_of, old_records
 from tests.support.here import Here
 from tests.support.kafka import wait_until
 from tests.support.objects.buckets import Buckets
 from tests.support.objects.stores import section
 from tests.support.program import Program
-from tests.support.segments import TINY, buffer
-from tests.support.stored import REGION, StoredArchive, batches_of, old_records
 from towpath.archive.errors import ArchiveHeldError
 from towpath.archive.format.files import write_object
 from towpath.archive.format.footer import SegmentHead
@@ -93,7 +93,7 @@ def share(stored: StoredArchive, topic: str, parts: list[tuple[Record, ...]]) ->
 
 
 def partition_of(topic: str, partition: int) -> PartitionId:
-    from tests.support.archives import partition_id
+    from tests.support.archive.archives import partition_id
 
     return partition_id(partition, topic)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archives import CLUSTER
-from tests.support.compacting import compacted, objects
-from tests.support.forgetting import forgotten
-from tests.support.segments import seen
-from tests.support.stored import REGION, StoredArchive, old_records
+from tests.support.archive.archives import CLUSTER
+from tests.support.archive.compacting import compacted, objects
+from tests.support.archive.forgetting import forgotten
+from tests.support.archive.segments import seen
+from tests.support.archive.stored import REGION, StoredArchive, old_records
 from towpath.archive.format.files import read_object
 from towpath.archive.format.wanted import Wanted
 from towpath.archive.log import Archive

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from tests.support.archive.segments import seen
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import PATIENCE, Record, consume, create_topic, produce
-from tests.support.segments import seen
 from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.format.files import read_object
 from towpath.archive.model import PartitionId

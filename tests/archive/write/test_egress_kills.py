@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.copying.chaos import soak_rounds
 from tests.support.kafka import Record, consume, create_topic, produce
@@ -44,7 +44,7 @@ def fill(bootstrap: str, topic: str, rng: random.Random, count: int) -> None:
 
 def victims(archive: Archive, rng: random.Random, kills: int, several: int) -> int:
     """Archive with processes that are killed so many times; return how often they were."""
-    words = [sys.executable, "-m", "tests.support.egress_victim", str(archive.file)]
+    words = [sys.executable, "-m", "tests.support.archive.egress_victim", str(archive.file)]
     running = [
         subprocess.Popen(
             [*words, str(rng.getrandbits(32)), str(kills // several)],

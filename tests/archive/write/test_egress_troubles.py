@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException
 
+from tests.support.archive.egress_scene import Scene
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.clusters.small_disks import SmallDisk, mounted
-from tests.support.egress_scene import Scene
 from tests.support.here import Here
 from tests.support.kafka import consume, end_offsets, wait_until
 from tests.support.network.toxiproxy import Toxiproxy

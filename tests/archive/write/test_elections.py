@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.clusters.elections import Elections
 from tests.support.here import Here

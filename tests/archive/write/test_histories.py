@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.clusters.clusters import Clusters
 from tests.support.clusters.losses import WIPED, lose

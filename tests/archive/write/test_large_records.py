@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until

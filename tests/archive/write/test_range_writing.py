@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.archive.segments import seen
 from tests.support.logs.batches import batch
 from tests.support.logs.logs import Log, cut, logs, read_plainly
-from tests.support.segments import seen
 from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.format.files import read_object
 from towpath.archive.format.uploads import Uploads

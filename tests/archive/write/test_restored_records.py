@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
-from tests.support.stored import StoredArchive, old_records
 from towpath.archive.log import CommitLog
 from towpath.archive.model import GapCounts
 from towpath.archive.read.feed.restore_work import archived as archived_cluster

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archived_schemas import SchemaArchive
-from tests.support.archiving import Archive
+from tests.support.archive.archived_schemas import SchemaArchive
+from tests.support.archive.archiving import Archive
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import Record, create_topic, produce

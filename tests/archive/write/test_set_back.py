@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archives import COMPACTOR
-from tests.support.archiving import Archive
+from tests.support.archive.archives import COMPACTOR
+from tests.support.archive.archiving import Archive
+from tests.support.archive.compacting import compacted, held_records, objects
+from tests.support.archive.mixed import REGION, MixedArchive, partition
+from tests.support.archive.stored import old_records
 from tests.support.clusters.brokers import SharedCluster
-from tests.support.compacting import compacted, held_records, objects
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
-from tests.support.mixed import REGION, MixedArchive, partition
-from tests.support.stored import old_records
 from towpath.archive.errors import BrokenLogError
 from towpath.archive.keys import checkpoint_key, entry_key
 from towpath.archive.log import CommitLog, Draft, EntryKind

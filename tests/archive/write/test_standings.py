@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.archives import archiving, partition_id, segment
-from tests.support.stored import StoredArchive
+from tests.support.archive.archives import archiving, partition_id, segment
+from tests.support.archive.stored import StoredArchive
 from towpath.archive.log import Archive, ArchiveState, CommitLog
 from towpath.archive.log.lease import HeldArchive
 from towpath.archive.model import BatchMark, PartitionId, Segment

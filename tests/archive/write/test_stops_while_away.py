@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.compacting import SPARK, compacted, held_records
-from tests.support.compacting import here as merged
-from tests.support.forgetting import erased, forgotten
+from tests.support.archive.compacting import SPARK, compacted, held_records
+from tests.support.archive.compacting import here as merged
+from tests.support.archive.forgetting import erased, forgotten
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.here import MASTER
 from tests.support.kafka import wait_until
 from tests.support.objects.buckets import Buckets, StoreFront
 from tests.support.objects.stores import section
 from tests.support.program import START, Program
-from tests.support.stored import StoredArchive, old_records
 from towpath.archive.log import lease
 from towpath.archive.read.verify.findings import VerifyScope
 from towpath.archive.read.verify.verify import verify

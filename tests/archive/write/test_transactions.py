@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
+from tests.support.archive.egress_scene import Scene
 from tests.support.clusters.brokers import SharedCluster
-from tests.support.egress_scene import Scene
 from tests.support.here import Here
 from tests.support.kafka import (
     PATIENCE,

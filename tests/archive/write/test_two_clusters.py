@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archives import archiving, segment
-from tests.support.archiving import Archive
+from tests.support.archive.archives import archiving, segment
+from tests.support.archive.archiving import Archive
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.archives import CLUSTER, archiving, partition_id, seen, segment
-from tests.support.stored import REGION, StoredArchive
+from tests.support.archive.archives import CLUSTER, archiving, partition_id, seen, segment
+from tests.support.archive.stored import REGION, StoredArchive
 from towpath.archive.log import ArchiveState, CommitLog
 from towpath.archive.log.events import ArchiveEvents, ArchiveWhat, read_events
 from towpath.archive.model import GapKind, PartitionId, Segment

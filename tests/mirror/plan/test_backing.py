@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.archives import CLUSTER
-from tests.support.stored import REGION, StoredArchive, old_records
+from tests.support.archive.archives import CLUSTER
+from tests.support.archive.stored import REGION, StoredArchive, old_records
 from towpath.mirror.plan.backing import backing
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import ClusterId, TopicId, TopicName

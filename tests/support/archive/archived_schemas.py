@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.archives import WRITER
+from tests.support.archive.archives import WRITER
 from tests.support.kafka import wait_until
 from towpath.archive.config import ArchivedSchemas
 from towpath.archive.log import ArchiveState, CommitLog, Draft

@@ -1,12 +1,12 @@
 """Whole restores in processes that kill themselves at a step, without the seconds Spark starts in.
 
-`python -m tests.support.restore_victim SEED FILE...` plays the restore of each file: once or more
-often it is killed, and then it goes on to its end. All that `towpath restore run` does is done,
-but slices run in processes that this one forks, in place of Spark's. A step is a request to the
-target, a file that is written, or an object that is read, in the driver or in a worker. The process
-is killed before it, in the middle of it, or behind it. The first restore is not killed: it counts
-the steps. For each other one, a line of JSON is printed with the file, where it was killed, and how
-it ended.
+`python -m tests.support.archive.restore_victim SEED FILE...` plays the restore of each file: once
+or more often it is killed, and then it goes on to its end. All that `towpath restore run` does is
+done, but slices run in processes that this one forks, in place of Spark's. A step is a request to
+the target, a file that is written, or an object that is read, in the driver or in a worker. The
+process is killed before it, in the middle of it, or behind it. The first restore is not killed: it
+counts the steps. For each other one, a line of JSON is printed with the file, where it was killed,
+and how it ended.
 """
 
 from __future__ import annotations

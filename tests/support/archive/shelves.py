@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.support.archive.segments import TINY, written, written_whole
 from tests.support.logs.logs import Log
-from tests.support.segments import TINY, written, written_whole
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.model import PartitionId, Segment, SegmentPlace
 from towpath.model.errors import ObjectMissingError

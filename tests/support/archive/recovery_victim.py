@@ -7,7 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
-from tests.support.steps import KillingSteps
+from tests.support.archive.steps import KillingSteps
 from towpath.archive.config import load_archive
 from towpath.archive.upkeep.recovering import recover
 

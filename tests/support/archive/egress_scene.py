@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 from confluent_kafka import KafkaException, Producer
 
-from tests.support.archiving import Archive
+from tests.support.archive.archiving import Archive
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import PATIENCE, consume, create_topic, end_offsets, wait_until

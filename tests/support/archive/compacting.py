@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tests.support.archive.segments import seen
 from tests.support.logs.logs import Seen
-from tests.support.segments import seen
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.format.files import read_object

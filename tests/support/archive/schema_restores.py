@@ -8,12 +8,12 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
-from tests.support.archived_schemas import SchemaArchive
+from tests.support.archive.archived_schemas import SchemaArchive
+from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import PATIENCE, consume
 from tests.support.registries.registry import LocalRegistry, record
 from tests.support.registries.schema_worlds import fill
-from tests.support.stored import StoredArchive, old_records
 from towpath.wire.plain import Record
 
 

@@ -12,9 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tests.support.archives import CLUSTER, WRITER
+from tests.support.archive.archives import CLUSTER, WRITER
+from tests.support.archive.segments import TINY, buffer
 from tests.support.logs.batches import batch, numbered
-from tests.support.segments import TINY, buffer
 from towpath.archive.config import ArchiveConfig, load_archive
 from towpath.archive.format.files import write_object
 from towpath.archive.format.footer import SegmentHead

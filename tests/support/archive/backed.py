@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tests.support.archive.stored import REGION, StoredArchive
 from tests.support.kafka import Record as Produced
 from tests.support.kafka import consume
 from tests.support.mirror import Mirror
-from tests.support.stored import REGION, StoredArchive
 from towpath.archive.model import Segment
 from towpath.cluster.admin import Admin
 from towpath.model.nouns import Side, TopicName

@@ -1,6 +1,6 @@
 """Processes that write one commit log at the same time, or are killed at any step of a commit.
 
-`python -m tests.support.archive_racer race STORE SEED` archives and compacts at random until all
+`python -m tests.support.archive.racer race STORE SEED` archives and compacts at random until all
 partitions are archived, once it gets a line; `... kill STORE` commits once in a child for each step
 at which it can be killed, each below a prefix of its own. `STORE` is a pickled `StoreConfig`.
 """
@@ -16,8 +16,8 @@ from pathlib import Path
 
 import urllib3
 
-from tests.support.archives import COMPACTOR, archiving, partition_id, segment
-from tests.support.steps import KillingSteps
+from tests.support.archive.archives import COMPACTOR, archiving, partition_id, segment
+from tests.support.archive.steps import KillingSteps
 from towpath.archive.log import commit_log
 from towpath.archive.log.commit_log import CommitLog
 from towpath.archive.log.entries import Draft, EntryKind

@@ -1,9 +1,10 @@
 """Archives a source without Spark in children, each of which kills itself at some step.
 
-`python -m tests.support.egress_victim FILE SEED KILLS` archives small ranges of all partitions of
-the archive in a file, and commits them. Each child ends itself with SIGKILL at a random call that
-writes to the store, or between the steps of egress and commit, until so many were killed. The last
-one archives all that is left. Several may work on one archive. It prints how many were killed.
+`python -m tests.support.archive.egress_victim FILE SEED KILLS` archives small ranges of all
+partitions of the archive in a file, and commits them. Each child ends itself with SIGKILL at a
+random call that writes to the store, or between the steps of egress and commit, until so many were
+killed. The last one archives all that is left. Several may work on one archive. It prints how many
+were killed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import urllib3
 
-from tests.support.steps import KillingSteps
+from tests.support.archive.steps import KillingSteps
 from towpath import __version__
 from towpath.archive.config import ArchiveConfig, load_archive
 from towpath.archive.format.uploads import Uploads

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
-from tests.support.archived import Archived
+from tests.support.archive.archived import Archived
 from tests.support.kafka import Record as Seen
 from tests.support.kafka import create_topic
 from tests.support.logs.batches import at_offsets

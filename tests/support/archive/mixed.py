@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.archives import CLUSTER, WRITER
-from tests.support.segments import TINY, buffer
-from tests.support.stored import batches_of, old_records
+from tests.support.archive.archives import CLUSTER, WRITER
+from tests.support.archive.segments import TINY, buffer
+from tests.support.archive.stored import batches_of, old_records
 from towpath.archive.config import ArchiveConfig, load_archive
 from towpath.archive.format.files import write_object
 from towpath.archive.format.footer import SegmentFooter, SegmentHead

@@ -1,8 +1,8 @@
 """A compaction in a process of its own, which kills itself at a step.
 
-`python -m tests.support.compaction_victim FILE STEP` compacts the archive of a file without Spark,
-and ends itself with SIGKILL at the given call that reads or writes a file of the store; with 0 it
-compacts to the end and prints how many such calls there were.
+`python -m tests.support.archive.compaction_victim FILE STEP` compacts the archive of a file without
+Spark, and ends itself with SIGKILL at the given call that reads or writes a file of the store; with
+0 it compacts to the end and prints how many such calls there were.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import os
 import sys
 from pathlib import Path
 
-from tests.support.compacting import EAGER, compacted
-from tests.support.steps import KillingSteps
+from tests.support.archive.compacting import EAGER, compacted
+from tests.support.archive.steps import KillingSteps
 from towpath.archive.config import load_archive
 
 

@@ -9,10 +9,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tests.support.archive.segments import seen
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import Record, wait_until
 from tests.support.program import Program
-from tests.support.segments import seen
 from towpath.archive.config import load_archive
 from towpath.archive.format.files import read_object
 from towpath.archive.format.wanted import ALL, Wanted

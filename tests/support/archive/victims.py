@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.support.program import environment
 
-COMPACTION = "tests.support.compaction_victim"
-RECOVERY = "tests.support.recovery_victim"
+COMPACTION = "tests.support.archive.compaction_victim"
+RECOVERY = "tests.support.archive.recovery_victim"
 
 
 def victim(module: str, file: Path, step: int) -> subprocess.CompletedProcess[str]:
