@@ -1,9 +1,9 @@
 """The program `towpath`: its commands, its errors, its exit codes.
 
 A new command is one line in `COMMANDS` and a module of that name in `mirror/commands/`, or the one
-that `_MODULES` names, with a function (one command) or a `typer.Typer` (a group) of the same name.
-Only the module of the command that was asked for is imported, so `towpath --help` and
-`towpath lint` never wait for Spark.
+that `_MODULES` names, with a function (one command) or a `typer.Typer` (a group) of the same name,
+and the type of its JSON in `show/json_outputs.py` of its product. Only the module of the
+command that was asked for is imported, so `towpath --help` and `towpath lint` never wait for Spark.
 """
 
 from __future__ import annotations
