@@ -18,7 +18,7 @@ from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce
 from tests.support.objects.buckets import Buckets, client
 from tests.support.objects.stores import section
-from towpath.archive.write.newest_objects import told_missing
+from towpath.archive.write.newest_objects import missing_sentence
 from towpath.settings import StoreConfig
 from towpath.store import Store
 
@@ -27,16 +27,16 @@ NewName = Callable[[str], str]
 
 def test_the_newest_objects_that_are_missing_are_told(tmp_path: Path) -> None:
     archive = MixedArchive(tmp_path)
-    assert told_missing(archive.log) == ""
+    assert missing_sentence(archive.log) == ""
     records = old_records(60)
     made = [archive.own(records, at, at + 10) for at in range(0, 50, 10)]
     archive.shared([(records, 0, 30, 1), (records, 0, 40, 2)])
     archive.own([], 50, 60)  # a gap alone, which has no object
-    assert told_missing(archive.log) == ""
+    assert missing_sentence(archive.log) == ""
     last = made[-1].place
     assert last is not None
     archive.store.delete([last.key])
-    told = told_missing(archive.log)
+    told = missing_sentence(archive.log)
     assert "lacks 1 of the 6 newest objects" in told
     assert last.key in told
 
@@ -48,7 +48,7 @@ def test_what_a_compaction_deletes_meanwhile_is_not_missing(tmp_path: Path) -> N
         archive.own(records, at, at + 10)
     log = archive.log
     assert compacted(archive.config()).swept == 4
-    assert told_missing(log) == ""
+    assert missing_sentence(log) == ""
 
 
 Stores = tuple[dict[str, Any], dict[str, Any], Callable[[], object]]

@@ -15,10 +15,10 @@ from tests.support.archive.stored import REGION, StoredArchive, old_records
 from towpath.archive.keys import event_key
 from towpath.archive.log import Capture, Draft, EntryKind, sweep
 from towpath.archive.log.events import ArchiveEvents, ArchiveWhat, read_events
-from towpath.archive.log.happenings import history, told_run
+from towpath.archive.log.happenings import history, recording_run
 from towpath.archive.log.lease import ArchiveLease, HeldArchive
 from towpath.archive.model import GapKind
-from towpath.archive.restore.metered import told_restore
+from towpath.archive.restore.metered import recording_restore
 from towpath.archive.restore.progress import RestoredArchive, RestoreProgress
 from towpath.archive.restore.task import RestoreTask
 from towpath.archive.show.archive_events import as_json, sentence
@@ -46,13 +46,13 @@ def test_a_run_tells_of_its_start_its_end_and_whom_it_replaced(archive: StoredAr
     archive.log.append(archiving(segment(0, 10)))
     store, config = archive.store, archive.config()
     with HeldArchive(store, "shop", REGION, "run", "run", threading.Event()) as lease:
-        with told_run(store, config, lease, until_caught_up=True):
+        with recording_run(store, config, lease, until_caught_up=True):
             pass
         dead = ArchiveLease(owner="x", command="run", host="there", pid=7, epoch=1, since=0, beat=0)
         lease.replaced = dead
         with (
             pytest.raises(StoreAwayError),
-            told_run(store, config, lease, until_caught_up=False),
+            recording_run(store, config, lease, until_caught_up=False),
         ):
             raise StoreAwayError("s3://there", "read")
     said = texts(archive)
@@ -114,12 +114,12 @@ def test_a_restore_tells_how_it_ended(archive: StoredArchive) -> None:
     archive.log.append(archiving(segment(0, 10)))
     task = RestoreTask.of(archive.config())
     shown: list[RestoreProgress] = []
-    with told_restore(task.name, [task], shown.append) as show:
+    with recording_restore(task.name, [task], shown.append) as show:
         where = RestoredArchive(source="", store="file:///a", region="eu", version=1, at=0)
         show(RestoreProgress(archives=(where,)))
-    with told_restore(task.name, [task], shown.append):
+    with recording_restore(task.name, [task], shown.append):
         pass
-    with pytest.raises(KeyboardInterrupt), told_restore(task.name, [task], shown.append):
+    with pytest.raises(KeyboardInterrupt), recording_restore(task.name, [task], shown.append):
         raise KeyboardInterrupt
     said = texts(archive)
     assert said[0] == "restore.shop started to restore to 127.0.0.1:1"

@@ -30,7 +30,7 @@ from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.run.metering import counts
 from towpath.kraft.show import data
 from towpath.kraft.show import pictures as shown
-from towpath.kraft.show.report import report_page, report_told
+from towpath.kraft.show.report import report_data, report_page
 
 CONFIG = kraft_config()
 
@@ -63,7 +63,7 @@ def test_a_plan_shows_every_step_with_its_way_back() -> None:
     assert not re.search(r"(?m)^\d+\. restart broker", after)
     if_not = "way back: only while no controller without the flag was elected: restart"
     assert (before.count(if_not), after.count(if_not)) == (0, len(CONFIG.controllers.nodes) - 1)
-    told = json.loads(json.dumps(data.outline_told(facts, planned)))
+    told = json.loads(json.dumps(data.outline_data(facts, planned)))
     assert [each["what"] for each in told["steps"]] == [each.sentence for each in planned.steps]
     assert shown.outline_markdown(facts, planned).count("```diff") >= len(CONFIG.brokers)
 
@@ -117,7 +117,7 @@ def test_the_report_is_a_page_with_a_digest_over_its_facts(tmp_path: Path) -> No
     kept = journal.keep(1, "/etc/kafka/server.properties", b"password=hunter2")
     journal.add(KraftEvent.DELETED, znodes={"/controller": '{"brokerid":3000}', "/migration": None})
     facts = Facts.of(CONFIG, replace(at_stage(CONFIG, Stage.FINAL), comparison=None))
-    page = report_page(report_told("orders", facts, journal.entries()))
+    page = report_page(report_data("orders", facts, journal.entries()))
     told = html.unescape(re.findall(r'<pre id="facts">(.*?)</pre>', page, re.DOTALL)[0])
     assert hashlib.sha256(told.encode()).hexdigest() in page
     rows = re.sub(r'<pre id="facts">.*?</pre>', "", page, flags=re.DOTALL)
@@ -134,11 +134,11 @@ def test_the_report_is_a_page_with_a_digest_over_its_facts(tmp_path: Path) -> No
 def test_an_alarm_has_its_code_for_programs_and_a_sentence_for_people() -> None:
     seen = with_controller(at_stage(CONFIG, Stage.DUAL_WRITE), 3001, flag=False)
     facts = Facts.of(CONFIG, seen)
-    (alarm,) = data.status_told(facts)["alarms"]
+    (alarm,) = data.status_data(facts)["alarms"]
     assert (alarm["alarm"], alarm["code"]) == ("flag_missing", "FLAG_MISSING")
     assert alarm["values"]["controllers"] == ("3001",)
     assert f"{alarm['what']}; {alarm['advice']}" in text_of(shown.status_picture(facts))
-    assert "restart them with the flag" in report_page(report_told("orders", facts, ()))
+    assert "restart them with the flag" in report_page(report_data("orders", facts, ()))
 
 
 @pytest.mark.parametrize("stage", [Stage.ZOOKEEPER, Stage.DUAL_WRITE, Stage.FINAL])
@@ -148,4 +148,4 @@ def test_what_could_not_be_looked_at_is_alarming_until_zookeeper_is_left(stage: 
     away = replace(seen, unseen=(Unseen("ZooKeeper", "it does not answer"),))
     facts = Facts.of(CONFIG, away)
     assert data.is_well(facts) is (stage is Stage.FINAL)
-    assert data.status_told(facts)["well"] is data.is_well(facts)
+    assert data.status_data(facts)["well"] is data.is_well(facts)

@@ -29,7 +29,7 @@ from towpath.kraft.facts.seen import CopiedRange, Observation
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.journal import KraftEvent, KraftJournal
 from towpath.kraft.run.loop import KraftRun
-from towpath.kraft.show.data import end_told
+from towpath.kraft.show.data import end_data
 from towpath.kraft.standing.states import stage_of
 from towpath.kraft.steps.compare import Compare
 from towpath.kraft.steps.roll_broker import RollBroker
@@ -114,7 +114,7 @@ def test_who_ends_a_wait_is_told_what_the_step_had_changed(journal: KraftJournal
     assert end.stopped
     assert not end.reached
     assert end.left.endswith("waited for: both are equal; nothing was changed by this step")
-    assert end_told(end)["left"] == end.left
+    assert end_data(end)["left"] == end.left
     assert events(journal, KraftEvent.RUN_ENDED)[-1]["stopped"] is True
     [failed] = events(journal, KraftEvent.STEP_FAILED)
     assert str(failed["why"]).startswith("stopped: while this was waited for: both are equal")

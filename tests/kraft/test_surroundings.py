@@ -37,7 +37,7 @@ from towpath.kraft.files.listeners import inter_broker_address
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftJournal
-from towpath.kraft.look.hosts import addresses_from, ask_host, host_told
+from towpath.kraft.look.hosts import addresses_from, ask_host, parse_host
 from towpath.kraft.reach.drivers import drivers_of
 from towpath.kraft.reach.local import LocalNode
 from towpath.kraft.steps.roll_broker import RollBroker
@@ -154,7 +154,7 @@ def test_what_a_host_printed_is_read() -> None:
     text = (
         "c1:9 open 10.0.0.2,10.0.0.1,\n[::1]:9 silent ::1,\nx:1 unresolved -\ny:2 untold -\nodd\n"
     )
-    assert host_told(text) == HostTold(
+    assert parse_host(text) == HostTold(
         {"c1:9": Reach.OPEN, "[::1]:9": Reach.SILENT, "x:1": Reach.UNRESOLVED},
         {"c1": ("10.0.0.1", "10.0.0.2"), "::1": ("::1",)},
     )

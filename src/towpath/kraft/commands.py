@@ -54,11 +54,11 @@ def check(file: KraftFile, *, output: OutputOption = Output.TEXT) -> int:
     """Find everything that would stop a migration, or lose something in it."""
     del output  # `show` reads it from the arguments
     with _migration(file) as migration:
-        from towpath.kraft.show.data import findings_told  # noqa: PLC0415
+        from towpath.kraft.show.data import findings_data  # noqa: PLC0415
         from towpath.kraft.show.pictures import findings_picture  # noqa: PLC0415
 
         findings = migration.check()
-    show(findings_picture(findings), findings_told(findings))
+    show(findings_picture(findings), findings_data(findings))
     return NOT_REACHED if any(each.severity == "stop" for each in findings) else 0
 
 
@@ -80,14 +80,14 @@ def plan(
     """Show every step to a goal, its changes, and how it would be undone; change nothing."""
     del output  # `show` reads it from the arguments
     with _migration(file) as migration:
-        from towpath.kraft.show.data import outline_told  # noqa: PLC0415
+        from towpath.kraft.show.data import outline_data  # noqa: PLC0415
         from towpath.kraft.show.pictures import outline_markdown, outline_picture  # noqa: PLC0415
 
         seen, outline = migration.outline(to)
         if manifests is not None:
             _write_manifests(manifests, migration.manifests(seen, outline, to))
     show(
-        outline_picture(seen, outline), outline_told(seen, outline), outline_markdown(seen, outline)
+        outline_picture(seen, outline), outline_data(seen, outline), outline_markdown(seen, outline)
     )
     return NOT_REACHED if outline.refusals or outline.first else 0
 
@@ -116,7 +116,7 @@ def status(
             facts = migration.look()
         else:
             facts = migration.watch(watch, stop, shown.KraftDisplay().show)
-    show(shown.status_picture(facts), data.status_told(facts))
+    show(shown.status_picture(facts), data.status_data(facts))
     return 0 if data.is_well(facts) else NOT_REACHED
 
 
@@ -171,9 +171,9 @@ def report(
     del output  # `show` reads it from the arguments
     page = to or file.with_suffix(".html")
     with _migration(file) as migration:
-        from towpath.kraft.show.report import report_page, report_told  # noqa: PLC0415
+        from towpath.kraft.show.report import report_data, report_page  # noqa: PLC0415
 
-        told = report_told(migration.config.kraft, migration.look(), migration.journal.entries())
+        told = report_data(migration.config.kraft, migration.look(), migration.journal.entries())
     try:
         page.write_text(report_page(told), encoding="utf-8")
     except OSError as error:
@@ -241,10 +241,10 @@ def _bring(
 
 
 def _ended(end: RunEnd) -> int:
-    from towpath.kraft.show.data import end_told  # noqa: PLC0415
+    from towpath.kraft.show.data import end_data  # noqa: PLC0415
     from towpath.kraft.show.pictures import end_picture  # noqa: PLC0415
 
-    show(end_picture(end), end_told(end))
+    show(end_picture(end), end_data(end))
     return 0 if end.reached else NOT_REACHED
 
 

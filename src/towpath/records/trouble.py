@@ -34,7 +34,7 @@ RECREATED = Reason.of(ReasonCode.SOURCE_TOPIC_RECREATED)
 DELETED = Reason.of(ReasonCode.SOURCE_TOPIC_DELETED)
 
 
-def told_again(topic: TopicName) -> str:
+def recreated_topic_message(topic: TopicName) -> str:
     """Return the message about a recreated source topic, with advice."""
     return f"source: {RECREATED}; `towpath restart FILE --topics {topic}` copies the new one"
 

@@ -26,7 +26,7 @@ _Seen = tuple[str | None, ...]
 
 @dataclass(slots=True)
 class ReleaseGate:
-    """Keeps the source's log ends from the first sight of configs, for one command.
+    """Keeps the source's log ends from when a command first saw that configs can be released.
 
     A command that lives for one look alone asks for the present ends, which come later.
     """

@@ -12,7 +12,7 @@ from tests.support.archive.stored import REGION, StoredArchive, old_records
 from towpath.archive.config import ArchiveConfig, FilteredOffsets, RestoreConfig
 from towpath.archive.log import AsOf, open_archive
 from towpath.archive.model import GapKind
-from towpath.archive.read.lives import lives_of, told_left_out
+from towpath.archive.read.lives import left_out_sentences, lives_of
 from towpath.archive.restore.model import RestoreScope
 from towpath.archive.restore.parts import filtered_of
 from towpath.archive.restore.preflight import of_filtered
@@ -83,7 +83,7 @@ def test_lives_are_listed_with_their_times(stored: StoredArchive) -> None:
     assert first.first <= first.last
     third = found[TopicId("id-orders")]
     assert (third.records, third.filtered, third.latest) == (11, 31, True)
-    assert told_left_out(stored.log.state) == [
+    assert left_out_sentences(stored.log.state) == [
         "orders (topic id id-orders): 31 offsets left out, as a restore had written them"
         " (filtered); a restore of this archive lacks them"
     ]

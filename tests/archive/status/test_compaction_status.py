@@ -17,7 +17,7 @@ from towpath.archive.keys import outcome_key
 from towpath.archive.upkeep import compacting
 from towpath.archive.upkeep.compacting import CompactionWishes, compact
 from towpath.archive.upkeep.compaction_rounds import CompactionProgress
-from towpath.archive.upkeep.last_compaction import last_compaction, told_compaction
+from towpath.archive.upkeep.last_compaction import last_compaction, recording_compaction
 from towpath.model.errors import QueryError
 
 EAGER = {"min_age": "0s", "min_count": 2}
@@ -107,7 +107,7 @@ def test_an_error_and_a_stop_are_told_and_strange_bytes_are_nobodys(
     store, stop = archive.store, threading.Event()
     with (
         pytest.raises(QueryError),
-        told_compaction(store, REGION, "run", CompactionProgress(), stop),
+        recording_compaction(store, REGION, "run", CompactionProgress(), stop),
     ):
         raise QueryError("something")
     last = last_compaction(store, REGION)
@@ -116,20 +116,20 @@ def test_an_error_and_a_stop_are_told_and_strange_bytes_are_nobodys(
     assert (last.command, last.stopped, last.complete) == ("run", False, False)
     stop.set()
     progress = CompactionProgress(failed={f"t-{n}": "damaged" for n in range(200)})
-    with told_compaction(store, REGION, "run", progress, stop):
+    with recording_compaction(store, REGION, "run", progress, stop):
         pass
     last = last_compaction(store, REGION)
     assert last is not None
     assert (last.stopped, last.failures, len(last.failed), last.why) == (True, 200, 100, "")
     assert last.failing
     for _ in range(2):  # what is stopped mends nothing, though it had no failure yet
-        with told_compaction(store, REGION, "run", CompactionProgress(), stop):
+        with recording_compaction(store, REGION, "run", CompactionProgress(), stop):
             pass
         last = last_compaction(store, REGION)
         assert last is not None
         assert (last.stopped, last.failures, last.failing) == (True, 0, True)
     stop.clear()
-    with told_compaction(store, REGION, "run", CompactionProgress(), stop):
+    with recording_compaction(store, REGION, "run", CompactionProgress(), stop):
         pass
     last = last_compaction(store, REGION)
     assert last is not None

@@ -23,7 +23,7 @@ from towpath.archive.upkeep.compacting import (
     rules_of,
 )
 from towpath.archive.upkeep.compaction_rounds import WORK, Compaction, CompactionProgress
-from towpath.archive.upkeep.last_compaction import told_compaction
+from towpath.archive.upkeep.last_compaction import recording_compaction
 
 
 def rules(*told: dict[str, Any]) -> tuple[CompactionConfig, ...]:
@@ -138,7 +138,7 @@ def compacted_by_hand(archive: MixedArchive) -> None:
     log = CommitLog.open(store, REGION)
     with (
         archive_lease(config, store, WORK, stop) as lease,
-        told_compaction(store, REGION, "compact", progress, stop),
+        recording_compaction(store, REGION, "compact", progress, stop),
     ):
         log.follow()
         work = Compaction(config, log, lease, here, lambda: 2, stop, progress, lambda _: None)

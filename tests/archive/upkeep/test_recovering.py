@@ -35,7 +35,7 @@ from towpath.archive.show.verification import check_data
 from towpath.archive.status.status import look_at_archive
 from towpath.archive.upkeep.compacting import archive_lease
 from towpath.archive.upkeep.compaction_rounds import CompactionProgress
-from towpath.archive.upkeep.last_compaction import told_compaction
+from towpath.archive.upkeep.last_compaction import recording_compaction
 from towpath.archive.upkeep.recovering import (
     Recovery,
     Stray,
@@ -283,7 +283,7 @@ def test_the_command_shows_first_and_status_names_what_is_stranded(
     set_back(archive, 1)
     config, stop, progress = archive.config(), threading.Event(), CompactionProgress()
     with archive_lease(config, archive.store, "compact", stop) as lease, \
-            told_compaction(archive.store, REGION, "compact", progress, stop):  # fmt: skip
+            recording_compaction(archive.store, REGION, "compact", progress, stop):  # fmt: skip
         tidy(config, archive.log, lease, progress)
     last = status_data(look_at_archive(config, ask_source=False))["compaction"]["last"]
     assert last is not None

@@ -97,17 +97,17 @@ def test_a_zookeeper_that_is_gone_behind_the_end_is_no_trouble() -> None:
 
 
 def test_status_tells_next_steps_and_files_of_another_mode() -> None:
-    told = data.status_told(Facts.of(_CONFIG, _FINAL))
+    told = data.status_data(Facts.of(_CONFIG, _FINAL))
     assert {each["code"] for each in told["next"]} >= {FindingCode.KAFKA_4_NEXT}
     seen = at_stage(_CONFIG, Stage.DUAL_WRITE)
     file = {**seen.brokers[min(seen.brokers)].properties}
     file.pop("process.roles")
     other = Facts.of(_CONFIG, with_broker(seen, 0, properties=file))
-    (found,) = data.status_told(other)["about_nodes"]
+    (found,) = data.status_data(other)["about_nodes"]
     assert found["code"] == FindingCode.FILE_OF_OTHER_MODE
     assert "0 (runs in kraft mode, its file is for zookeeper mode)" in found["what"]
-    node = next(each for each in data.status_told(other)["nodes"] if each["id"] == 0)
+    node = next(each for each in data.status_data(other)["nodes"] if each["id"] == 0)
     assert (node["mode"], node["file_mode"]) == (BrokerMode.KRAFT, BrokerMode.ZOOKEEPER)
     lost = with_controller(seen, 3002, meta=(), running=False, flag=None)
-    told = data.status_told(Facts.of(_CONFIG, lost))
+    told = data.status_data(Facts.of(_CONFIG, lost))
     assert {each["code"] for each in told["about_nodes"]} == {FindingCode.CONTROLLERS_LOST}

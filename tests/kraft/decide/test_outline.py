@@ -22,7 +22,7 @@ from towpath.kraft.decide.planner import next_step
 from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Stage
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Refused
-from towpath.kraft.show.data import outline_told
+from towpath.kraft.show.data import outline_data
 from towpath.kraft.show.pictures import (
     outline_markdown,
     outline_picture,
@@ -185,7 +185,7 @@ def test_a_plan_says_what_must_end_first_and_a_summary_has_no_step_of_it() -> No
         outline_picture(facts, told)
     )
     assert "this must end first: topics wait" in outline_markdown(facts, told)
-    assert outline_told(facts, told)["first"][0]["code"] == "DELETING"
+    assert outline_data(facts, told)["first"][0]["code"] == "DELETING"
     summary = _text(outline_summary(facts, told))
     assert f"{len(told.steps)} steps to do; `towpath kraft plan` shows" in summary
     assert "way back:" not in summary

@@ -14,7 +14,7 @@ from towpath.cluster.admin import Admin
 from towpath.ledger.entries import Gap
 from towpath.ledger.event_log import EventLog
 from towpath.ledger.events import What
-from towpath.mirror.run.happenings import Partitions, told_run
+from towpath.mirror.run.happenings import Partitions, recording_run
 from towpath.mirror.status.link_status import PartitionStatus, State
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import LinkName, ProducerId, Side, SourceOffset
@@ -93,7 +93,7 @@ def test_a_new_partition_and_a_gap() -> None:
 
 def test_the_end_of_a_run_tells_what_ended_it() -> None:
     kept = Kept()
-    with pytest.raises(LedgerError), told_run(kept, "r", until_caught_up=True):
+    with pytest.raises(LedgerError), recording_run(kept, "r", until_caught_up=True):
         raise LedgerError("it is damaged")
     assert [(what, facts.get("error")) for what, _, facts in kept.told] == [
         ("run.started", None), ("run.ended", "LEDGER"),

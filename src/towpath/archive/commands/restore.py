@@ -89,7 +89,7 @@ def run(
             rounds=len(tasks),  # else more sources than cores would wait for each other
         )
         # These imports take a second, during which Spark's JVM starts.
-        from towpath.archive.restore.metered import telling_restore, told_restore  # noqa: PLC0415
+        from towpath.archive.restore.metered import recording_restore, telling_restore  # noqa: PLC0415
         from towpath.archive.restore.regions import run_all  # noqa: PLC0415
         from towpath.archive.show import restore as shown  # noqa: PLC0415
         from towpath.archive.show.drill import drill_page  # noqa: PLC0415
@@ -98,7 +98,7 @@ def run(
         with (
             shown.RestoreDisplay(name, on.logs, stop) as display,
             telling_restore(name, tasks, display.show) as tell,
-            told_restore(name, tasks, tell) as tell_all,
+            recording_restore(name, tasks, tell) as tell_all,
         ):
             progress = run_all(tasks, spark, stop, tell_all, on.parallelism)
         was_stopped = stop.is_set()

@@ -28,7 +28,7 @@ def encode(entry: LogEntry) -> bytes:
     """Encode a log entry as bytes."""
     told = _adapter().dump_python(entry, mode="json", exclude_defaults=True)
     for segment, written in zip(entry.add, told.get("add", ()), strict=True):
-        written["digest"] = digest_told(segment.digest)
+        written["digest"] = digest_for_json(segment.digest)
     begins_history = any(each.fork is not None for each in entry.partitions)
     version = FORMAT if begins_history else _FIRST
     told = {"v": version, SAYS: ALGORITHM, **told}
@@ -62,13 +62,13 @@ def decode(data: bytes, where: str) -> LogEntry:
         ) from None
 
 
-def digest_told(digest: Digest) -> list[int | str]:
+def digest_for_json(digest: Digest) -> list[int | str]:
     """Encode a digest for JSON; numbers beyond 2^53 are texts, as many programs round them."""
     return [digest.records, str(digest.unordered), str(digest.ordered)]
 
 
 def digest_read(told: Any) -> Digest:
-    """Decode a digest that `digest_told` encoded.
+    """Decode a digest that `digest_for_json` encoded.
 
     Raises:
         ValueError: It is no digest.

@@ -47,7 +47,7 @@ class ArchiveHistory:
 
 
 @contextmanager
-def told_run(
+def recording_run(
     store: Store, config: ArchiveConfig, lease: HeldArchive, *, until_caught_up: bool
 ) -> Iterator[ArchiveEvents]:
     """Write an event at the start and the end of a run, with the error that ended the run.

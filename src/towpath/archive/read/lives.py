@@ -92,7 +92,7 @@ def lives_of(state: ArchiveState) -> Iterator[TopicLife]:
         )
 
 
-def told_left_out(state: ArchiveState) -> list[str]:
+def left_out_sentences(state: ArchiveState) -> list[str]:
     """Return a sentence for each topic life with offsets that were filtered out."""
     return [
         f"{each.topic} (topic id {each.id}): {counted(each.filtered, 'offset')} left out, as a"

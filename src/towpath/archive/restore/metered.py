@@ -124,7 +124,7 @@ def _stand(row: RestoreRow, region: str) -> RestoreStand:
 
 
 @contextmanager
-def told_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iterator[Show]:
+def recording_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iterator[Show]:
     """Write an event to the store at the start and the end of a restore.
 
     A login that may not write there writes none, and none goes among the files of a broker; the

@@ -210,7 +210,7 @@ def look_at_archive(
             compaction=compaction_status(config, store, log.state),
             schemas=_schemas(log.state, log.where),
             source=why,
-            notes=(*log.notes, *told_histories(log.state), *_told_held(seen)),
+            notes=(*log.notes, *history_sentences(log.state), *_told_held(seen)),
             deletable=answer(log.state, seen, why, at) if topics else None,
             full=_told_full(store, lease),
         )
@@ -234,7 +234,7 @@ def _told_full(store: Store, lease: ArchiveLease | None) -> str:
     return ""
 
 
-def told_histories(state: ArchiveState) -> list[str]:
+def history_sentences(state: ArchiveState) -> list[str]:
     """Return a sentence for each history that a newer one replaced, the latest first."""
     found = sorted(
         ((each, known) for each, known in state.partitions.items() if known.fork is not None),

@@ -24,7 +24,7 @@ from towpath.archive.upkeep.compaction_rounds import (
     Wanted,
     run_on,
 )
-from towpath.archive.upkeep.last_compaction import last_compaction, some_of, told_compaction
+from towpath.archive.upkeep.last_compaction import last_compaction, recording_compaction, some_of
 from towpath.archive.upkeep.tidying import tidy
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
@@ -121,7 +121,7 @@ def compact(
         lease = stack.enter_context(archive_lease(config, store, WORK, stop))
         log.follow()
         progress = CompactionProgress(version=log.state.version)
-        stack.enter_context(told_compaction(store, config.region, WORK, progress, stop))
+        stack.enter_context(recording_compaction(store, config.region, WORK, progress, stop))
         work = Compaction(
             config,
             log,
@@ -276,7 +276,7 @@ class ScheduledCompaction:
             store, region = self._log.store, self._config.region
             with (
                 archive_lease(self._config, store, WORK, self._stop) as lease,
-                told_compaction(store, region, _RUN, self._now, self._stop),
+                recording_compaction(store, region, _RUN, self._now, self._stop),
             ):
                 work = Compaction(
                     self._config,

@@ -95,7 +95,7 @@ _json = TypeAdapter(LastCompaction)
 
 
 @contextmanager
-def told_compaction(
+def recording_compaction(
     store: Store, region: str, command: str, progress: CompactionProgress, stop: Event
 ) -> Iterator[None]:
     """Record the result of the compaction that runs in this context.

@@ -14,7 +14,7 @@ from towpath.model.errors import ObjectMissingError
 _LOOKED_FOR = 64
 
 
-def told_missing(log: CommitLog) -> str:
+def missing_sentence(log: CommitLog) -> str:
     """Return a sentence if the store lacks some of the log's newest objects, else "".
 
     Raises:

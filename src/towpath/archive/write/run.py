@@ -10,7 +10,7 @@ from typing import Any
 
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import CommitLog
-from towpath.archive.log.happenings import told_run
+from towpath.archive.log.happenings import recording_run
 from towpath.archive.log.lease import RUN_WORK, HeldArchive
 from towpath.archive.metrics.run_meter import ArchiveMeter
 from towpath.archive.upkeep.compacting import ScheduledCompaction
@@ -19,7 +19,7 @@ from towpath.archive.write.goal import ArchiveGoal
 from towpath.archive.write.histories.beginning import Histories
 from towpath.archive.write.histories.fork_searches import HistorySearches
 from towpath.archive.write.metered import reading, telling_archive
-from towpath.archive.write.newest_objects import told_missing
+from towpath.archive.write.newest_objects import missing_sentence
 from towpath.archive.write.news import SourceNews
 from towpath.archive.write.progress import ArchivePhase, ArchiveProgress, ArchiveWishes, rows_of
 from towpath.archive.write.progress_group import ArchivePositions
@@ -135,7 +135,7 @@ class _Run:
         stack.enter_context(lease)
         caught_up = self._wishes.until_caught_up
         events = stack.enter_context(
-            told_run(self._store, self._config, lease, until_caught_up=caught_up)
+            recording_run(self._store, self._config, lease, until_caught_up=caught_up)
         )
         log.follow()  # the run before this one may have committed until now
         self._log, self._lease = log, lease
@@ -152,7 +152,7 @@ class _Run:
         self._compaction = ScheduledCompaction(self._config, log, self._say)
         self._closing.append(self._compaction.close)
         self.progress.notes = self._notes()
-        missing = waits.answered(lambda: told_missing(log))
+        missing = waits.answered(lambda: missing_sentence(log))
         if missing is None:
             return False
         if missing:

@@ -14,7 +14,7 @@ from towpath.kraft.facts.seen import Observation
 from towpath.kraft.facts.surroundings import ClientsSeen, Surroundings
 from towpath.kraft.look.hosts import addresses_from, ask_hosts, resolved
 from towpath.kraft.reach.driver import Driver
-from towpath.kraft.reach.kubernetes.owners import not_named, told_of
+from towpath.kraft.reach.kubernetes.owners import fields_by_manager, not_named
 from towpath.kraft.reach.kubernetes.pod_node import PodNode, kept_properties
 from towpath.runtime.deadline import Deadline
 
@@ -72,5 +72,5 @@ def _keepers(config: KraftConfig, drivers: Mapping[NodeId, Driver]) -> Mapping[N
         with suppress(DriverError):
             kept = kept_properties(node) if isinstance(node, PodNode) else ()
             if others := not_named(kept, driver.take_from):
-                found[NodeId(each.id)] = told_of(others)
+                found[NodeId(each.id)] = fields_by_manager(others)
     return found

@@ -75,12 +75,12 @@ def ask_host(driver: Driver, addresses: Iterable[str]) -> HostTold | None:
     """Return the addresses that a node's host reaches, `None` if the host does not answer."""
     with suppress(DriverError, StepByHandError):
         command = ("sh", "-c", REACH, "sh", *dict.fromkeys(addresses))
-        told = host_told(driver.run(command, Deadline.after(_SECONDS)))
+        told = parse_host(driver.run(command, Deadline.after(_SECONDS)))
         return told if told.reach or told.names else None
     return None
 
 
-def host_told(text: str) -> HostTold:
+def parse_host(text: str) -> HostTold:
     """Parse the answer of a host: the result for each address, and the names."""
     reach: dict[str, Reach] = {}
     names: dict[str, tuple[str, ...]] = {}

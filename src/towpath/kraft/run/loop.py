@@ -188,7 +188,7 @@ class KraftRun:
             self._stage = standing.stage
             self._journal.add(KraftEvent.STAGE, stage=standing.stage, kip=standing.kip)
         self._compared = _both_told(compared)
-        if compared is not None and (told := comparison_told(compared)) != self._told:
+        if compared is not None and (told := comparison_data(compared)) != self._told:
             self._told = told
             self._journal.add(KraftEvent.COMPARED, **_shortened(compared))
         self._tell(facts, "")
@@ -272,7 +272,7 @@ class KraftRun:
             raise UnexpectedStageError(move.step.sentence, move.to.stage, after.stage)
 
 
-def comparison_told(compared: ImageComparison) -> StoreComparisonJson:
+def comparison_data(compared: ImageComparison) -> StoreComparisonJson:
     """Return a comparison for journal and report: counts, digests, named differences."""
     return {
         "equal": compared.equal,
@@ -293,9 +293,9 @@ def _shortened(compared: ImageComparison) -> Mapping[str, object]:
     """
     more = len(compared.differences) - _DIFFERENCES
     if more <= 0:
-        return comparison_told(compared)
+        return comparison_data(compared)
     some = replace(compared, differences=compared.differences[:_DIFFERENCES])
-    return {**comparison_told(some), "more": more}
+    return {**comparison_data(some), "more": more}
 
 
 def _both_told(compared: ImageComparison | None) -> Mapping[str, object] | None:

@@ -13,7 +13,7 @@ from towpath.kraft.facts.nodes import file_mode
 from towpath.kraft.facts.nouns import Role, Stage
 from towpath.kraft.facts.seen import NodeSeen
 from towpath.kraft.findings.findings import Finding
-from towpath.kraft.run.loop import RunEnd, comparison_told
+from towpath.kraft.run.loop import RunEnd, comparison_data
 from towpath.kraft.show.kraft_shapes import (
     EnsembleJson,
     FindingJson,
@@ -28,7 +28,7 @@ from towpath.kraft.standing.states import KraftStanding
 from towpath.runtime.clock import readable
 
 
-def findings_told(findings: Iterable[Finding]) -> FindingsJson:
+def findings_data(findings: Iterable[Finding]) -> FindingsJson:
     """Return the findings of a check as data."""
     return {"findings": [_finding(each) for each in findings]}
 
@@ -43,7 +43,7 @@ def is_well(facts: Facts) -> bool:
     return not (standing.alarms or standing.doubts or missed)
 
 
-def status_told(facts: Facts) -> KraftStatusJson:
+def status_data(facts: Facts) -> KraftStatusJson:
     """Return the state of a migration as data."""
     standing, seen = facts.standing, facts.seen
     zookeeper = seen.zookeeper
@@ -62,7 +62,7 @@ def status_told(facts: Facts) -> KraftStatusJson:
         "unseen": [f"{each.what}: {each.why}" for each in seen.unseen],
         "offline": list(seen.health.offline) if seen.health else None,
         "under_replicated": list(seen.health.under_replicated) if seen.health else None,
-        "comparison": comparison_told(seen.comparison) if seen.comparison else None,
+        "comparison": comparison_data(seen.comparison) if seen.comparison else None,
         "zookeeper_read_seconds": zookeeper.seconds if zookeeper else None,
         "odd_znodes": [f"{each.path}: {each.why}" for each in zookeeper.odd] if zookeeper else [],
         "ensemble": _ensemble_told(facts),
@@ -72,10 +72,10 @@ def status_told(facts: Facts) -> KraftStatusJson:
     }
 
 
-def outline_told(facts: Facts, outline: Outline) -> KraftPlanJson:
+def outline_data(facts: Facts, outline: Outline) -> KraftPlanJson:
     """Return the forecast steps as data."""
     return {
-        "now": status_told(facts),
+        "now": status_data(facts),
         "steps": [
             {
                 "step": type(each.step).__name__,
@@ -92,7 +92,7 @@ def outline_told(facts: Facts, outline: Outline) -> KraftPlanJson:
     }
 
 
-def end_told(end: RunEnd) -> KraftRunJson:
+def end_data(end: RunEnd) -> KraftRunJson:
     """Return the end of a run as data."""
     return {
         "stage": end.standing.stage,

@@ -8,7 +8,7 @@ from typing import Any
 from towpath.cli.show.page import listed, page, table, text, verdict
 from towpath.kraft.decide.moves import Facts
 from towpath.kraft.journal import KraftEntry, KraftEvent
-from towpath.kraft.show.data import status_told
+from towpath.kraft.show.data import status_data
 from towpath.kraft.show.kraft_shapes import JournalEntryJson, KraftFactsJson
 from towpath.model.amounts import count, counted, span
 from towpath.runtime.clock import readable
@@ -26,7 +26,7 @@ _KEPT = (
 _SAID: Mapping[bool | None, str] = {True: "yes", False: "no", None: ""}
 
 
-def report_told(name: str, facts: Facts, entries: Sequence[KraftEntry]) -> KraftFactsJson:
+def report_data(name: str, facts: Facts, entries: Sequence[KraftEntry]) -> KraftFactsJson:
     """Return the content of the report as data for JSON.
 
     Args:
@@ -37,7 +37,7 @@ def report_told(name: str, facts: Facts, entries: Sequence[KraftEntry]) -> Kraft
     told: list[JournalEntryJson] = [
         {"at": readable(each.at), "event": each.event, **each.facts} for each in entries
     ]
-    return {"migration": name, "now": status_told(facts), "journal": told}
+    return {"migration": name, "now": status_data(facts), "journal": told}
 
 
 def report_page(told: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from towpath.model.nouns import SourceOffset, TargetOffset, TopicId, TopicName, 
 from towpath.plan.subject import Difference
 from towpath.records.modes import why_mapped
 from towpath.records.source.beginnings import PATIENCE, find_starts
-from towpath.records.trouble import told_again
+from towpath.records.trouble import recreated_topic_message
 from towpath.settings import ConfigRules, LinkConfig, OffsetsPolicy, StartAt
 from towpath.topics.configs import final_policy
 from towpath.topics.observed import ObservedTopics
@@ -77,7 +77,7 @@ def forecast(
     made_again: list[Finding] = []
     again = {each.source.topic for each in fresh if each.again}
     names = {name for name in again if config.records.stops_on_gap(name)}
-    made_again += [Problem(name, told_again(name), Cause.TOPIC) for name in names]
+    made_again += [Problem(name, recreated_topic_message(name), Cause.TOPIC) for name in names]
     fresh = [each for each in fresh if each.source.topic not in names]
     if not fresh:
         return Forecast(made_again)

@@ -15,7 +15,7 @@ from towpath.model.reasons import as_data
 
 
 @contextmanager
-def told_run(events: EventLog, run_id: str, *, until_caught_up: bool) -> Iterator[None]:
+def recording_run(events: EventLog, run_id: str, *, until_caught_up: bool) -> Iterator[None]:
     """Write an event at the start and the end of a run, with the error that ended the run."""
     events.tell(What.RUN_STARTED, run_id=run_id, until_caught_up=until_caught_up)
     try:

@@ -22,7 +22,7 @@ from towpath.mirror.mm2.publish import publishing
 from towpath.mirror.plan.link_plan import planned
 from towpath.mirror.run.dealer import Dealer
 from towpath.mirror.run.discovery import Discovery
-from towpath.mirror.run.happenings import told_run
+from towpath.mirror.run.happenings import recording_run
 from towpath.mirror.run.outlook import Outlook
 from towpath.mirror.run.pacing import Pacing
 from towpath.mirror.run.pausing import Pausing
@@ -140,7 +140,7 @@ class _Mirror:
     def go_on(self, spark: Starting) -> None:
         """Copy once Spark has started, with an event at the start and the end."""
         caught_up, run_id = self._wishes.until_caught_up, self._session.run_id
-        with told_run(self._link.events, run_id, until_caught_up=caught_up):
+        with recording_run(self._link.events, run_id, until_caught_up=caught_up):
             self.enter(RunPhase.STARTING)
             while not spark.ready(_LOOK):
                 self._require_own()

@@ -17,7 +17,7 @@ from towpath.model.deleted import DeletedRecords
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
-from towpath.records.trouble import DELETED, RECREATED, told_again
+from towpath.records.trouble import DELETED, RECREATED, recreated_topic_message
 from towpath.runtime.clock import now_ms
 from towpath.settings import LinkConfig
 
@@ -259,7 +259,7 @@ def _identity(
         if seen is not None and seen.error is not None:
             return _told(seen.error)
     if books.opened.source_topic_id != source.id:
-        return _Trouble(told_again(source.name), RECREATED.codes) if stop else _NONE
+        return _Trouble(recreated_topic_message(source.name), RECREATED.codes) if stop else _NONE
     if target is None or target.id != books.opened.target_topic_id:
         what = "is no more there" if target is None else "is not the one that was written"
         text = f"target: the topic {what}; `towpath run` copies it again"

@@ -11,7 +11,7 @@ from towpath.kraft.config import KubernetesDriver
 from towpath.kraft.facts.nouns import Role
 from towpath.kraft.reach.kubernetes.node_place import manager_of, place_of
 from towpath.kraft.reach.kubernetes.objects import gate_object, properties_object
-from towpath.kraft.reach.kubernetes.owners import KeptField, kept_by_others, told_of
+from towpath.kraft.reach.kubernetes.owners import KeptField, fields_by_manager, kept_by_others
 
 DATA: dict[str, Any] = {"f:data": {".": {}, "f:other": {}, "f:server.properties": {}}}
 
@@ -35,7 +35,7 @@ def found(there: dict[str, Any], text: bytes = b"new") -> tuple[KeptField, ...]:
 def test_a_file_that_another_manager_keeps_is_named_with_it() -> None:
     there = kept(kept(config_map(0), "argocd-controller", DATA), "towpath-0", DATA, "Apply")
     assert found(there) == (KeptField("argocd-controller", ".data.server.properties"),)
-    assert told_of(found(there)) == "argocd-controller: .data.server.properties"
+    assert fields_by_manager(found(there)) == "argocd-controller: .data.server.properties"
 
 
 @pytest.mark.parametrize("operation", ["Apply", "Update"])

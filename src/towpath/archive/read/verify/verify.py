@@ -17,7 +17,7 @@ from towpath.archive.errors import BrokenLogError, CorruptSegmentError, NewerSeg
 from towpath.archive.keys import checkpoint_prefix, data_key, log_prefix
 from towpath.archive.log import ArchiveReading, ArchiveState, CommitLog, followed_histories
 from towpath.archive.model import Segment
-from towpath.archive.read.lives import told_left_out
+from towpath.archive.read.lives import left_out_sentences
 from towpath.archive.read.unnamed_objects import Holdings, segments_of
 from towpath.archive.read.verify.content import SCHEMA, CheckSlice, check_rows
 from towpath.archive.read.verify.findings import (
@@ -157,7 +157,7 @@ class _Verification:
             self._problem(about, why)
             self._state = made.state
         found.problems += untiled(self._state)
-        found.notes += told_left_out(self._state)
+        found.notes += left_out_sentences(self._state)
         if self._reading is not None:
             self._reading.passed(self._state.version)
 

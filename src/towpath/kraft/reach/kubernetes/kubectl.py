@@ -15,7 +15,12 @@ from towpath.kraft.reach.child import ChildLateError, printable, run_child
 from towpath.kraft.reach.kubernetes.node_objects import uid_of
 from towpath.kraft.reach.kubernetes.node_place import MANAGER, NodePlace, ObjectKind
 from towpath.kraft.reach.kubernetes.objects import KubernetesObject, kind_and_name, patch_of
-from towpath.kraft.reach.kubernetes.owners import kept_advice, kept_by_others, not_named, told_of
+from towpath.kraft.reach.kubernetes.owners import (
+    fields_by_manager,
+    kept_advice,
+    kept_by_others,
+    not_named,
+)
 from towpath.kraft.reach.scripts import ABSENT
 from towpath.model.foreign import foreign
 from towpath.runtime.deadline import Deadline
@@ -108,7 +113,7 @@ class Kubectl:
             raise self._error(what, kept_advice(others))
         done = self._written(what, made, there, manager)
         if kept and done.returncode == 0:
-            self._notice(f"{what}: taken from field manager {told_of(kept)}")
+            self._notice(f"{what}: taken from field manager {fields_by_manager(kept)}")
         return _version(there), done
 
     def _written(

@@ -51,7 +51,7 @@ def not_named(kept: Iterable[KeptField], take_from: Collection[str]) -> tuple[Ke
     return tuple(each for each in kept if each.manager not in take_from)
 
 
-def told_of(kept: Iterable[KeptField]) -> str:
+def fields_by_manager(kept: Iterable[KeptField]) -> str:
     """Return owned fields for people, by manager."""
     fields: dict[str, list[str]] = {}
     for each in kept:
@@ -63,8 +63,9 @@ def kept_advice(kept: Collection[KeptField]) -> str:
     """Return a sentence about the field managers that block a step's write."""
     named = ", ".join(sorted({each.manager for each in kept}))
     return (
-        f"another field manager keeps what would be written ({told_of(kept)}): let nothing apply"
-        f" it again until the migration is over, then name {named} in `driver.take_from`"
+        f"another field manager keeps what would be written ({fields_by_manager(kept)}):"
+        f" let nothing apply it again until the migration is over, then name"
+        f" {named} in `driver.take_from`"
     )
 
 
