@@ -14,7 +14,8 @@ from tests.support.objects.buckets import Buckets, StoreFront
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.keys import lease_key
 from towpath.archive.log.lease import HeldArchive
-from towpath.archive.show.archive import status_data, status_picture
+from towpath.archive.show.archive import status_picture
+from towpath.archive.show.archive_json import status_data
 from towpath.archive.status.status import ArchiveStatus, look_at_archive
 from towpath.cli.show import watching
 from towpath.cli.show.output import console

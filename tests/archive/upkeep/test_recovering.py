@@ -30,7 +30,7 @@ from towpath.archive.model import GapCounts, GapKind, Segment
 from towpath.archive.read.verify.content import check_rows
 from towpath.archive.read.verify.findings import CheckedArchive, CheckedObject, VerifyScope
 from towpath.archive.read.verify.verify import verify
-from towpath.archive.show.archive import status_data
+from towpath.archive.show.archive_json import status_data
 from towpath.archive.show.verification import check_data
 from towpath.archive.status.status import look_at_archive
 from towpath.archive.upkeep.compacting import archive_lease

@@ -112,7 +112,8 @@ def status(
     if watch and output is Output.JSON:
         text = "shows text only; leave out `--output json`"
         raise ConfigError((ConfigProblem("--watch", text),))
-    from towpath.archive.show.archive import status_data, status_picture  # noqa: PLC0415
+    from towpath.archive.show.archive import status_picture  # noqa: PLC0415
+    from towpath.archive.show.archive_json import status_data  # noqa: PLC0415
     from towpath.archive.status.status import look_at_archive  # noqa: PLC0415  # help waits for none of it
 
     expressions = require_expressions(tuple(topics), "--topics") if topics else ()
@@ -156,7 +157,8 @@ def ls(
     """List the segments of an archive, with their objects."""
     del output  # `show` reads it from the arguments
     from towpath.archive.read.listing import listed  # noqa: PLC0415  # help waits for none of it
-    from towpath.archive.show.archive import segment_data, segments_picture  # noqa: PLC0415
+    from towpath.archive.show.archive import segments_picture  # noqa: PLC0415
+    from towpath.archive.show.archive_json import segment_data  # noqa: PLC0415
 
     found = [segment for _, segment in listed(load_archive(file), topic, partition)]
     show(segments_picture(found), SegmentsJson(segments=list(map(segment_data, found))))
@@ -215,7 +217,8 @@ def show_one(
         )
         raise ConfigError((problem,))
     from towpath.archive.read.listing import show_object  # noqa: PLC0415  # help waits for none of it
-    from towpath.archive.show.archive import look_data, look_picture  # noqa: PLC0415
+    from towpath.archive.show.archive import look_picture  # noqa: PLC0415
+    from towpath.archive.show.archive_json import look_data  # noqa: PLC0415
 
     found = show_object(load_archive(file), segment)
     show(look_picture(found), ShownObjectJson(segments=list(map(look_data, found))))
