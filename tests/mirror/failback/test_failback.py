@@ -31,8 +31,10 @@ def values(cluster: LocalCluster, topic: str, partition: int = 0) -> list[bytes 
 
 
 @pytest.fixture
-def mirror(tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName) -> Mirror:
-    """Return a link with three partitions that was cut, and written on both sides since.
+def mirror(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName, here: Here
+) -> Mirror:
+    """Return a link with three partitions that failed over, and was written on both sides.
 
     Partition 0 on the target alone, 1 on both, 2 on the source alone.
     """
@@ -40,9 +42,11 @@ def mirror(tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name:
     made.create(3)
     produce(source.bootstrap, made.topic, [r for n in range(3) for r in some("both", 5, n)])
     begin(made)
-    cut(made, 3)
-    produce(target.bootstrap, made.topic, some("new", 4, 0) + some("new", 3, 1))
     produce(source.bootstrap, made.topic, some("tail", 2, 1) + some("tail", 2, 2))
+    over = here("failover", str(made.folder / f"{made.topic}.yaml"), "--yes")
+    assert over.code == 3, over.said
+    assert made.books().cut is not None, over.said
+    produce(target.bootstrap, made.topic, some("new", 4, 0) + some("new", 3, 1))
     return made
 
 
@@ -82,6 +86,7 @@ def _is_reversed(mirror: Mirror, here: Here, file: str) -> None:
     state = mirror.link_books().state_of()
     assert state is not None
     assert (state.state, state.back) == (Stage.REVERSED, f"{mirror.topic}-back")
+    assert state.wins == "target"
     refused = here.run(file, "--until-caught-up")
     assert (refused.code, "LINK_SEALED" in refused.said) == (4, True), refused.said
     assert f"link {state.back} copies what clients write" in " ".join(refused.said.split())

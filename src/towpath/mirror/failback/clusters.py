@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
@@ -53,6 +54,18 @@ class OpenCluster:
             if record.offset >= end:
                 return
             yield record
+
+    def behind(self, tp: TopicPartition, first: int, end: int, number: int) -> int:
+        """Return the offset behind the first records in [first, end), of which there are a number.
+
+        Raises:
+            ClusterError: They cannot be read.
+            CorruptBatchError: A batch is damaged.
+        """
+        at = first
+        for record in islice(self.records(tp, first, end), number):
+            at = record.offset + 1
+        return at
 
     def count(self, tp: TopicPartition, first: int, end: int) -> int:
         """Return the number of these records. All of their bytes are read, and none is unpacked.

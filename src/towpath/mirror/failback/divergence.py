@@ -44,6 +44,7 @@ class LoneRecords:
         log_end: Where the log ends.
         records: How many records lie in [first, end), `NOT_COUNTED` if that is not known. Offsets
             of markers and aborted records hold none.
+        fences: How many of these offsets were taken by the markers of a failover.
     """
 
     side: Side
@@ -53,11 +54,12 @@ class LoneRecords:
     log_start: int
     log_end: int
     records: int = NOT_COUNTED
+    fences: int = 0
 
     @property
     def offsets(self) -> int:
-        """The number of offsets, which are at least as many as the records."""
-        return max(0, self.end - self.first)
+        """The number of offsets that may hold records."""
+        return max(0, self.end - self.first - self.fences)
 
     @property
     def deleted(self) -> int:
@@ -149,7 +151,7 @@ class Divergence:
         ends = self.shared, TargetOffset(end)
         if ends == (self.cut.source_end, self.cut.target_end):
             return None
-        return replace(self.cut, at=at, source_end=ends[0], target_end=ends[1])
+        return replace(self.cut, at=at, source_end=ends[0], target_end=ends[1], fences=0)
 
     def cut_back(self, at: int) -> Cut | None:
         """Return the cut at which the link back begins to copy, `None` if it stands.
@@ -174,6 +176,7 @@ def divergence(
     *,
     shared: SourceOffset | None = None,
     offsets: OffsetMap | None = None,
+    passed: int = 0,
 ) -> Divergence:
     """Return what each side alone has of a partition that was cut.
 
@@ -185,6 +188,8 @@ def divergence(
         shared: Where the log of the old source was cut below what was mirrored; `None` if it was
             not.
         offsets: The offset map, which is needed with `shared` where offsets differ.
+        passed: The source offset behind those records that the target has without a receipt, 0
+            where there are none.
 
     Raises:
         ValueError: The partition was not opened, or not cut.
@@ -200,7 +205,7 @@ def divergence(
     theirs = LoneRecords(
         side=Side.SOURCE,
         place=tp,
-        first=both,
+        first=max(both, passed) if both == cut.source_end else both,
         end=source.stable,
         log_start=source.start,
         log_end=source.end,
@@ -212,6 +217,7 @@ def divergence(
         end=target.stable,
         log_start=target.start,
         log_end=target.end,
+        fences=cut.fences,
     )
     return Divergence(
         tp=tp, cut=cut, shared=both, source=theirs, target=ours, salvaged=books.salvaged

@@ -25,12 +25,10 @@ class FailbackLook:
     Attributes:
         partitions: The partitions that can go back, in order.
         problems: Why others cannot.
-        topics: How many partitions each topic has at the source and on the target.
     """
 
     partitions: tuple[Divergence, ...]
     problems: tuple[Problem, ...] = ()
-    ids: Mapping[TopicPartition, tuple[TopicId, TopicId]] | None = None
 
 
 def look(
@@ -70,11 +68,24 @@ def look(
     for tp, known in left.items():
         mapped = tp in shared and known.mode is Mode.MAPPED
         one = divergence(
-            tp, known, source[tp], target[mirrors[tp]], shared=shared.get(tp),
+            tp,
+            known,
+            source[tp],
+            target[mirrors[tp]],
+            shared=shared.get(tp),
             offsets=known.offsets() if mapped else None,
-        )  # fmt: skip
+            passed=_passed(clusters.source, tp, known, source[tp]),
+        )
         found.append(_counted(clusters, one, counting) if one.is_conflict else one)
     return FailbackLook(tuple(found), tuple(problems))
+
+
+def _passed(source: OpenCluster, tp: TopicPartition, known: PartitionBooks, log: LogEnds) -> int:
+    """Return behind which offset the source's own records begin, 0 where the cut says that."""
+    cut = known.cut
+    if cut is None or not cut.passed:
+        return 0
+    return source.behind(tp, cut.source_end, log.stable, cut.passed)
 
 
 def _counted(

@@ -56,7 +56,7 @@ class FailbackPlan:
 
     def winner(self, one: Divergence) -> Side | None:
         """Return whose records stay in a partition, `None` where nothing is to be decided."""
-        return (one.wins or self.wins) if one.is_conflict else None
+        return one.wins or (self.wins if one.is_conflict else None)
 
     def losers(self, side: Side) -> Iterator[tuple[Divergence, LoneRecords]]:
         """Yield the partitions in which one side loses, with its records that are to be salvaged.
