@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from towpath.model.nouns import ClusterId, TopicId
-from towpath.records.copy import Feeding
-from towpath.records.work import CopySlice
 from towpath.settings import GapArchive
+
+if TYPE_CHECKING:  # a plan needs no Spark, and these import numba
+    from towpath.records.copy import Feeding
+    from towpath.records.work import CopySlice
 
 
 def feeding(work: CopySlice) -> Feeding | None:
