@@ -12,7 +12,7 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 
 def processors(groups: Path = _GROUPS) -> int:
-    """Return the number of processors, at least 1.
+    """Return the number of processors that this process may use, at least 1.
 
     Args:
         groups: Where the limits of a container are (kernel documentation, cgroup-v2 `cpu.max`,
