@@ -50,6 +50,25 @@ TEXTS = {
         " written in transactions"
     ),
     Reason.of(ReasonCode.RECORDS_DROPPED, rules="tmp, old"): "rules drop records (tmp, old)",
+    Reason.of(ReasonCode.TWO_WAYS): (
+        "both sides are written (`topics.twin`), so each side has records that the other one has"
+        " elsewhere"
+    ),
+    Reason.of(ReasonCode.TWIN_UNKNOWN, offset=7, producer=1 << 41): (
+        "source: the batch at offset 7 has producer id 2199023255552, which links alone use, and no"
+        " ledger on the source says of which link: it may be the target's own records, so nothing"
+        " is copied from there on; bring the source's ledger back, or update Towpath where the"
+        " older one writes"
+    ),
+    Reason.of(
+        ReasonCode.TWIN_IDS_REFUSED,
+        partition="orders-0",
+        why=Reason.of(ReasonCode.IDS_REFUSED, error="X"),
+    ): (
+        "target: orders-0: the target refuses producer ids that it did not give out (X), so records"
+        " are written in transactions; in transactions, the twin of this link could not tell these"
+        " records from those of clients, so nothing is copied"
+    ),
     RETENTION: "retention at the source removed them before they were copied",
     Reason.of(
         ReasonCode.RECORDS_DELETED,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -16,6 +16,7 @@ from towpath.cluster.data.fetch_bodies import Fetched
 from towpath.compare.doubled import SequenceCheck
 from towpath.compare.named import IdLook
 from towpath.compare.others import OtherRecords
+from towpath.ledger.producers import GENERATIONS
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition
 from towpath.records.target.written import Undone, undone
@@ -62,6 +63,7 @@ class Cursor:
         log_end: The log end offset, if that is before `end`.
         others: Records of other producers, which were passed over.
         behind_cut: Further ones of these, from the offset `cut` on, if that is not -1.
+        left_to_twin: Number of records that the twin of the link wrote, which were passed over.
         uncommitted: Number of records that only consumers with isolation.level=read_uncommitted
             see.
         uncommitted_at: Offset of the first of these, -1 if there is none.
@@ -78,10 +80,12 @@ class Cursor:
         check: SequenceCheck | None = None,
         cut: int = -1,
         ids: IdLook | None = None,
+        twin: AbstractSet[ProducerId] = frozenset(),
     ) -> None:
         self._reader, self._tp, self._cut = reader, tp, cut
         self._only = None if only is None else [*only]
         self._check, self._ids, self._first = check, ids, first
+        self._twin, self.left_to_twin = sorted(twin), 0
         self.position = self.have = first
         self.end = end
         self.pieces: deque[Piece] = deque()
@@ -170,6 +174,10 @@ class Cursor:
             ours = np.isin(table[:, wire.PRODUCER], self._only)
             self._pass_over(table[seen & ~ours])
             seen &= ours
+        if self._twin:
+            theirs = seen & _of(table[:, wire.PRODUCER], self._twin)
+            self.left_to_twin += self._records(table[theirs])
+            seen &= ~theirs
         if seen.any():
             self.pieces.append(Piece(buffer, table[seen]))
             if self._ids is not None:
@@ -186,11 +194,15 @@ class Cursor:
         """Count records of aborted transactions."""
         if not len(aborted):
             return
-        first = np.maximum(aborted[:, wire.BASE], self.have)
-        last = np.minimum(aborted[:, wire.LAST], self.end - 1)
-        self.uncommitted += int((last - first + 1).sum())
+        self.uncommitted += self._records(aborted)
         if self.uncommitted_at < 0:
-            self.uncommitted_at = int(first[0])
+            self.uncommitted_at = max(int(aborted[0, wire.BASE]), self.have)
+
+    def _records(self, rows: wire.Table) -> int:
+        """Return how many offsets of batches lie in what was asked for."""
+        first = np.maximum(rows[:, wire.BASE], self.have)
+        last = np.minimum(rows[:, wire.LAST], self.end - 1)
+        return int((last - first + 1).sum())
 
     def _nothing(self, said: Fetched) -> None:
         if self.have >= said.high_watermark >= 0:
@@ -219,6 +231,14 @@ class Cursor:
     def _ends(self, at: int) -> None:
         self.log_end = at
         self.have = self.end
+
+
+def _of(ids: wire.Table, firsts: Sequence[ProducerId]) -> wire.Mask:
+    """Return which producer ids are of a generation of some of generation 0."""
+    low = np.array(firsts, np.int64)
+    at = np.searchsorted(low, ids, "right") - 1
+    found: wire.Mask = (at >= 0) & (ids - low[np.maximum(at, 0)] < GENERATIONS)
+    return found
 
 
 def _scan(chunk: Records) -> tuple[wire.Buffer, wire.Table]:

@@ -25,7 +25,7 @@ def count_deleted(part: Range, source: Reader, change: SourceChange | None) -> C
     Raises:
         ClusterError: The source could not be reached, or refused to be read.
     """
-    log = Cursor(source, part.source, part.first, part.end, None)
+    log = Cursor(source, part.source, part.first, part.end, None, twin=part.twin)
     counts, stopped = Counts(), ""
     first, end = int(part.end), int(part.first)
     while not (log.done or stopped):

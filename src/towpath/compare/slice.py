@@ -106,7 +106,7 @@ class _Comparing:
         self._stopped = ""
         self._readers = {Side.SOURCE: source, Side.TARGET: target}
         self._map = part.offsets
-        self._source = Cursor(source, part.source, part.first, part.end, None)
+        self._source = Cursor(source, part.source, part.first, part.end, None, twin=part.twin)
         self._check = SequenceCheck(part.own, part.target_first, part.target_end)
         self._target = Cursor(
             target,
@@ -146,6 +146,7 @@ class _Comparing:
         others, late = OtherRecords(), OtherRecords()
         for log in logs:
             others, late = others.then(log.others), late.then(log.behind_cut)
+        self._counts.twin = self._source.left_to_twin
         self._counts.foreign = others.records + late.records
         return Comparison(
             source=part.source,

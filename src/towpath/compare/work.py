@@ -56,6 +56,7 @@ class Range:
         gone: The target has deleted all of the range, so that the source's records are only
             counted.
         due: The source's own retention deletes the records before this source offset soon.
+        twin: Generation 0 of the producer ids whose batches at the source the link leaves out.
     """
 
     source: TopicPartition
@@ -79,6 +80,7 @@ class Range:
     refused: tuple[tuple[int, int], ...] = ()
     gone: bool = False
     due: int = 0
+    twin: frozenset[ProducerId] = frozenset()
 
     @property
     def producers(self) -> frozenset[ProducerId]:
@@ -153,6 +155,7 @@ class Counts:
         replaced: On the target only, copied before the source log was truncated.
         foreign: On the target, of other producers.
         untimed: Compared without timestamps, because the target sets them (LogAppendTime).
+        twin: On the source, left out as the twin of the link wrote them.
         uncommitted: On the target, in aborted transactions. Only consumers with
             isolation.level=read_uncommitted see them, and never as mirrored records.
     """
@@ -171,6 +174,7 @@ class Counts:
     foreign: int = 0
     untimed: int = 0
     uncommitted: int = 0
+    twin: int = 0
 
     def plus(self, other: Counts) -> Counts:
         """Return the sum of both counts."""

@@ -11,10 +11,18 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.connect.identity import ClusterIdentity
 from towpath.cluster.data.client import Client
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import CHANGES_LEVEL, UNCHANGED_LEVEL, LinkIdentity
+from towpath.ledger.entries import (
+    CHANGES_LEVEL,
+    TWIN_LEVEL,
+    UNCHANGED_LEVEL,
+    Entry,
+    LinkIdentity,
+    Twinned,
+)
 from towpath.ledger.event_log import EventLog
 from towpath.ledger.ledger import Ledger
-from towpath.model.nouns import LinkName, Side
+from towpath.model.nouns import NO_LINK, LinkName, Side
+from towpath.runtime.clock import now_ms
 from towpath.settings import ClusterConfig, LinkConfig
 
 
@@ -87,11 +95,21 @@ class OpenLink(OpenTarget):
         self.books.require_open()
         source, target = self.source.cluster.id(), self.target.cluster.id()
         self.books.check_clusters(source, target)
-        known = self.books.identity
-        level = CHANGES_LEVEL if self.config.changes_records else UNCHANGED_LEVEL
-        if known is None or known.level < level:
-            mine = LinkIdentity(self.config.link, source, target, level, __version__)
-            self.ledger.append([mine])
+        known, missing = self.books.identity, list[Entry]()
+        if known is None or known.level < self._level:
+            missing += [LinkIdentity(self.config.link, source, target, self._level, __version__)]
+        twin = self.config.topics.twin or NO_LINK
+        if twin != self.books.twin:
+            missing += [Twinned(link=self.config.link, twin=twin, at=now_ms())]
+        if missing:
+            self.ledger.append(missing)
+
+    @property
+    def _level(self) -> int:
+        """The feature level that a program needs to work on the link as the file has it."""
+        if self.config.topics.twin:
+            return TWIN_LEVEL
+        return CHANGES_LEVEL if self.config.changes_records else UNCHANGED_LEVEL
 
     def look(self) -> None:
         """Read the ledger without writing anything; do nothing if it does not exist.

@@ -19,6 +19,7 @@ from towpath.ledger.entries import (
     Receipt,
     Repaired,
     Session,
+    Twinned,
     Unreadable,
 )
 from towpath.ledger.ledger import SESSIONS, Ledger
@@ -37,6 +38,7 @@ class MirrorOrigin:
         runs: Whether a link that mirrors it seems to run now. One that was failed over, or turned
             round, writes nothing any more.
         by: What the ledger knows of all links that mirrored it from that cluster, without runs.
+        running: Those of these links that seem to run now.
     """
 
     link: LinkName
@@ -44,12 +46,15 @@ class MirrorOrigin:
     topic: TopicName
     runs: bool
     by: tuple[LinkBooks, ...] = ()
+    running: frozenset[LinkName] = frozenset()
 
 
 MirrorOrigins = Mapping[tuple[TopicName, TopicId], MirrorOrigin]
 """By name and id of the mirror topic."""
 
-_KINDS = {each.kind for each in (LinkIdentity, LinkState, Opened, Receipt, Repaired, Cut, Gap)}
+_KINDS = {
+    each.kind for each in (LinkIdentity, LinkState, Opened, Receipt, Repaired, Cut, Gap, Twinned)
+}
 
 
 def mirror_origins(admin: Admin, client: Client) -> MirrorOrigins:
@@ -109,7 +114,7 @@ def _found(
                 clusters.setdefault(entry.link, entry.source_cluster)
             case Session() if entry.work == MIRROR:
                 sessions[entry.link] = entry
-            case Opened() | Receipt() | Repaired() | Cut() | Gap() | LinkState():
+            case Opened() | Receipt() | Repaired() | Cut() | Gap() | LinkState() | Twinned():
                 links.setdefault(entry.link, LinkBooks(entry.link)).take(entry)
                 opened += [entry] if isinstance(entry, Opened) else []
             case Unreadable():
@@ -127,10 +132,10 @@ def _found(
         cluster = clusters[entry.link]
         beside = by[cluster, *mirror]
         topic = entry.topic
-        alive = (
-            sessions[each].may_live and known.closed(topic) is None
+        alive = frozenset(
+            each
             for each, known in beside.items()
-            if each in sessions
+            if each in sessions and sessions[each].may_live and known.closed(topic) is None
         )
-        origin = MirrorOrigin(entry.link, cluster, entry.topic, any(alive), tuple(beside.values()))
-        yield mirror, origin
+        by_all = tuple(beside.values())
+        yield mirror, MirrorOrigin(entry.link, cluster, topic, bool(alive), by_all, alive)

@@ -33,6 +33,11 @@ def producer_id(
     return ProducerId(_FIRST + number % _SPREAD)
 
 
+def is_private(producer: int) -> bool:
+    """Whether a producer id is of the range that links derive theirs from."""
+    return _FIRST <= producer < _FIRST + _SPREAD + GENERATIONS
+
+
 def of_generation(first: ProducerId, generation: int) -> ProducerId:
     """Return the producer id of a generation, given that of generation 0."""
     return ProducerId(first + generation % GENERATIONS)

@@ -145,6 +145,20 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             " written in transactions"
         ),
         ReasonCode.RECORDS_DROPPED: lambda rules: f"rules drop records ({rules})",
+        ReasonCode.TWO_WAYS: lambda: (
+            "both sides are written (`topics.twin`), so each side has records that the other one"
+            " has elsewhere"
+        ),
+        ReasonCode.TWIN_UNKNOWN: lambda offset, producer: (
+            f"source: the batch at offset {offset} has producer id {producer}, which links alone"
+            " use, and no ledger on the source says of which link: it may be the target's own"
+            " records, so nothing is copied from there on; bring the source's ledger back, or"
+            " update Towpath where the older one writes"
+        ),
+        ReasonCode.TWIN_IDS_REFUSED: lambda partition, why: (
+            f"target: {partition}: {why}; in transactions, the twin of this link could not tell"
+            " these records from those of clients, so nothing is copied"
+        ),
         ReasonCode.RETENTION: lambda: (
             "retention at the source removed them before they were copied"
         ),

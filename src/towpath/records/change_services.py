@@ -1,6 +1,6 @@
-"""Services for lanes that change records: schema id decisions and the quarantine.
+"""Services for lanes beside their records: schema id decisions, the quarantine, and the twin.
 
-Both are asked by way of a `Wait` in the queue of the lane, so only that lane waits.
+All are asked by way of a `Wait` in the queue of the lane, so only that lane waits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from towpath.model.changes import RecordChange, RecordOrigin
-from towpath.model.nouns import NO_CLUSTER, ClusterId, LinkName
+from towpath.model.nouns import NO_CLUSTER, NO_LINK, ClusterId, LinkName, ProducerId
 from towpath.records.work import Assignment, Slice
 
 if TYPE_CHECKING:
@@ -45,6 +45,20 @@ class IdSource(Protocol):
         """
 
 
+class TwinSource(Protocol):
+    """Protocol of what tells whether the twin wrote a batch, by the ledger on the source."""
+
+    def wrote(self, a: Assignment, producer: ProducerId) -> bool | None:
+        """Return whether the twin of a partition writes under a private producer id.
+
+        Returns:
+            `None` if nothing is known of the id. Nothing blocks.
+        """
+
+    def want(self, a: Assignment, producers: Sequence[ProducerId]) -> Ready:
+        """Return what reads the ledger until it tells of all these producer ids."""
+
+
 class Quarantine(Protocol):
     """Protocol of a quarantine for records that cannot be changed."""
 
@@ -58,7 +72,7 @@ class Quarantine(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeServices:
-    """The services that the lanes of one slice share: schema ids and quarantine.
+    """The services that the lanes of one slice share: schema ids, quarantine, and the twin.
 
     Attributes:
         link: The link.
@@ -66,6 +80,7 @@ class ChangeServices:
         target_cluster: The id of the target cluster.
         ids: Decisions about schema ids, `None` if no lane changes ids.
         quarantine: Takes records; if `None`, a lane stops at a record that should go there.
+        twins: Tells which batches the twin wrote, `None` if the link has none.
     """
 
     link: LinkName
@@ -73,6 +88,7 @@ class ChangeServices:
     target_cluster: ClusterId = NO_CLUSTER
     ids: IdSource | None = None
     quarantine: Quarantine | None = None
+    twins: TwinSource | None = None
 
     @classmethod
     def of(
@@ -98,4 +114,4 @@ class ChangeServices:
         )
 
 
-NOTHING = ChangeServices(link=LinkName(""))
+NOTHING = ChangeServices(link=NO_LINK)

@@ -34,6 +34,7 @@ from towpath.records.source.reader import Elsewhere, Feed
 from towpath.records.source.resting import RESTING
 from towpath.records.source.side import SourceSide
 from towpath.records.target.opening import Opener
+from towpath.records.twins import SliceTwins
 from towpath.records.watch import SessionWatch, SliceEnd
 from towpath.records.work import CopySlice, Slice, Summary, Throttled
 
@@ -65,8 +66,13 @@ def copy(
     waits: Throttled = {} if throttled is None else throttled
     known = ClusterIdentity(Side.SOURCE, work.source_cluster)
     with Admin(work.source, Side.SOURCE, known) as source:
-        feed = (feeding or fetching)(work, source)
-        yield from land(work, feed, finding(work, source), waits, outside(work))
+        feed, services = (feeding or fetching)(work, source), outside(work)
+        with ExitStack() as stack:
+            if work.twin:
+                twins = SliceTwins(work, source)
+                stack.callback(twins.close)
+                services = replace(services, twins=twins)
+            yield from land(work, feed, finding(work, source), waits, services)
         waits[Side.SOURCE] = waits.get(Side.SOURCE, 0.0) + source.throttled
 
 

@@ -19,6 +19,7 @@ def why_mapped(
     compacted: bool,
     fill: int = 0,
     change: RecordChange = NO_CHANGE,
+    two_ways: bool = False,
 ) -> Reason | None:
     """Return why a partition must be mapped when it is opened, `None` if it keeps its offsets.
 
@@ -29,9 +30,11 @@ def why_mapped(
         compacted: Whether the target topic is compacted, so that DeleteRecords is refused.
         fill: How many offsets of a compacted topic may be filled with markers.
         change: What is changed in the records of the topic.
+        two_ways: Whether a twin of the link copies the topic in the other direction.
     """
-    if policy is OffsetsPolicy.MAPPED:
-        return Reason.of(ReasonCode.ASKED_FOR)
+    if policy is OffsetsPolicy.MAPPED or two_ways:
+        asked = policy is OffsetsPolicy.MAPPED
+        return Reason.of(ReasonCode.ASKED_FOR if asked else ReasonCode.TWO_WAYS)
     if change.drops:
         return dropped(change)
     if target_end == TargetOffset(start):

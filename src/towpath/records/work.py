@@ -12,6 +12,7 @@ from towpath.ledger.entries import MIRROR
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.nouns import (
     NO_CLUSTER,
+    NO_LINK,
     NO_TOPIC_ID,
     ClusterId,
     LinkName,
@@ -148,6 +149,8 @@ class Slice:
     target_cluster: ClusterId = NO_CLUSTER
     ledger: TopicId = NO_TOPIC_ID
     """The topic id of the ledger of the run, `NO_TOPIC_ID` where nobody knows it."""
+    twin: LinkName = NO_LINK
+    """The link in the other direction whose batches are left out, "" without one."""
     kind: str = MIRROR
     """The kind of work of its run: runs of another kind do not concern it."""
 

@@ -31,6 +31,7 @@ from towpath.settings.shape import Section
 from towpath.settings.units import Duration, Size, between
 
 _LINK = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_LEGAL = "must be 1 to 100 letters, digits, '.', '_' or '-'"
 
 
 class RunConfig(Section):
@@ -69,7 +70,7 @@ class RunConfig(Section):
 
 def _link_name(text: str) -> str:
     if not _LINK.fullmatch(text):
-        raise ValueError("must be 1 to 100 letters, digits, '.', '_' or '-'")
+        raise ValueError(_LEGAL)
     return text
 
 
@@ -142,6 +143,36 @@ class LinkConfig(Section):
         strict = self.schemas is not None and self.schemas.strict
         return change_of(self.changes, topic, translated=self._translates, strict=strict)
 
+    @field_validator("records")
+    @classmethod
+    def _beside_twin(cls, records: RecordsConfig, info: ValidationInfo) -> RecordsConfig:
+        topics = info.data.get("topics")
+        if topics is None or topics.twin is None:
+            return records
+        if records.offsets is OffsetsPolicy.IDENTICAL:
+            text = "offsets cannot stay identical where both sides are written; see topics.twin"
+            raise placed_error(text, "offsets")
+        if records.archive is not None:
+            text = (
+                "cannot be used with topics.twin: an archive of the source has the records of the"
+                " twin too, and does not tell them apart"
+            )
+            raise placed_error(text, "archive")
+        return records
+
+    @field_validator("groups")
+    @classmethod
+    def _groups_beside_twin(
+        cls, groups: GroupsConfig | None, info: ValidationInfo
+    ) -> GroupsConfig | None:
+        topics = info.data.get("topics")
+        if groups is not None and topics is not None and topics.twin is not None:
+            raise ValueError(
+                "cannot be used with topics.twin yet: a place of a group would have to be"
+                " translated by both links, as each side has records that the other has elsewhere"
+            )
+        return groups
+
     @field_validator("changes")
     @classmethod
     def _possible(
@@ -154,6 +185,11 @@ class LinkConfig(Section):
     @classmethod
     def _not_onto_itself(cls, topics: TopicsConfig, info: ValidationInfo) -> TopicsConfig:
         source, target = info.data.get("source"), info.data.get("target")
+        if topics.twin is not None and not _LINK.fullmatch(topics.twin):
+            raise placed_error(_LEGAL, "twin")
+        if topics.twin is not None and topics.twin == info.data.get("link"):
+            text = "is this link itself; name the link that copies in the other direction"
+            raise placed_error(text, "twin")
         if source and target and topics.keeps_names:
             shared = set(source.bootstrap) & set(target.bootstrap)
             if shared:

@@ -18,6 +18,7 @@ from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import (
     ClusterId,
+    LinkName,
     Side,
     SourceOffset,
     TopicPartition,
@@ -79,12 +80,31 @@ class _Circles:
         name = self.seen.names[topic.name]
         if (origin.cluster, origin.topic) != (self.cluster, name):
             self._note(topic, origin, _FURTHER)
+        elif self.config.topics.twin is not None:
+            self._judge_twin(topic, origin, self.config.topics.twin)
         elif origin.runs:
             self._refuse(topic, origin, _CIRCLE)
         else:
             there = self.seen.target.get(name)
             way = way_back(topic, there.id if there else None, origin.by)
             self._judge_closed(topic, origin, way)
+
+    def _judge_twin(self, topic: Topic, origin: MirrorOrigin, twin: LinkName) -> None:
+        """Judge a mirror topic whose batches this link leaves out.
+
+        What other links have brought from there is left out too, but one that runs, and is not the
+        twin, would copy back what this link copies.
+        """
+        named = next((each for each in origin.by if each.link == twin), None)
+        others = sorted(origin.running - {twin})
+        if others:
+            self._refuse(topic, replace(origin, link=others[0]), _NOT_TWIN.format(twin=twin))
+        elif named is not None and named.twin != self.config.link:
+            said = f"`topics.twin: {named.twin}`" if named.twin else "no `topics.twin`"
+            text = _ONE_SIDED.format(twin=twin, said=said, link=self.config.link)
+            self._refuse(topic, replace(origin, link=twin), text)
+        else:
+            self._note(topic, origin, _LEFT_OUT)
 
     def _judge_closed(self, topic: Topic, origin: MirrorOrigin, way: WayBack) -> None:
         """Judge a mirror topic that would be copied back under its first name."""
@@ -190,6 +210,15 @@ _TWICE = (
     " (`towpath cutover`), then a link back begins at the cut by itself; or exclude the topic by"
     " `topics.exclude`, or give mirror topics another name by `topics.rename`"
 )
+_NOT_TWIN = (
+    "that link runs and is not the twin of this one, which is {twin}, so each record would be"
+    " copied again and again; stop that run, or correct `topics.twin`"
+)
+_ONE_SIDED = (
+    "it does not leave out what this link would copy, as its file has {said}; set `topics.twin:"
+    " {link}` in the file of link {twin}, run it, then plan again"
+)
+_LEFT_OUT = "both sides are written (`topics.twin`), so what came from there is left out"
 _MIXED = (
     "so it is not known which records are the clients' own; exclude the topic by `topics.exclude`,"
     " or give mirror topics another name by `topics.rename`"

@@ -21,7 +21,13 @@ from towpath.topics.owned import NOTHING, OwnedTopics
 from towpath.topics.policies import NOTE as EMPTY_POLICY
 from towpath.topics.policies import as_taken
 from towpath.topics.releases import release_notes
-from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, TopicStep
+from towpath.topics.steps import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    SetConfigs,
+    TopicStep,
+)
 from towpath.topics.target_kinds import TargetKind
 
 _BY_THE_TARGET = -1
@@ -147,15 +153,35 @@ def _follow(
     steps: list[TopicStep] = []
     if there.partitions < topic.partitions:
         steps.append(AddPartitions(topic.name, there.name, there.partitions, topic.partitions))
-    if synced.step:
-        steps.append(synced.step)
-    notes = [*_beside(topic, there, seen, config.topics), *synced.notes]
+    step, kept = synced.step, list[str]()
+    if step is not None and config.topics.twin is not None:
+        step, kept = _own_alone(step, ours.waiting(there.name, there.own))
+    if step is not None:
+        steps.append(step)
+    notes = [*_beside(topic, there, seen, config.topics), *synced.notes, *kept]
     cut_over = topic.name in ours.cut_over
     notes += remarks(topic, synced.configs, seen.request_bytes, cut_over=cut_over)
     meant = config.topics.lets_delete(topic.name)
     reasons = () if meant else synced.at_risk
     ranges = seen.foresights.get(topic.name, NOTHING_FORESEEN).ranges
     return steps, notes, [AtRisk(topic.name, reasons, ranges)] if reasons else []
+
+
+def _own_alone(
+    step: SetConfigs, waiting: Mapping[str, str | None]
+) -> tuple[SetConfigs | None, list[str]]:
+    """Return the part of a step that links in both directions do not undo for each other.
+
+    Each would bring the topic of its target in line with the other one, again and again. So only
+    what this link holds back, or gives free again, is changed.
+    """
+    own = step.changes.keys() & (waiting.keys() | step.held.keys())
+    rest = sorted(step.changes.keys() - own)
+    note = (
+        f"{', '.join(rest)} of {step.target} differ from the source and stay as they are: with"
+        " `topics.twin`, each side keeps its own configs once its topic is there"
+    )
+    return step.only(own) if own else None, [note] if rest else []
 
 
 def _beside(

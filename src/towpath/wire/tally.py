@@ -22,8 +22,9 @@ FIRST, END, FATE, KEY, VALUE, IDS, HEADERS, REDACTED = range(8)
 """Columns of the rows: source offsets [FIRST, END), and what was done to each of their records.
 `KEY` and `VALUE` tell why the id there stays as it is, 0 if it does not."""
 COLUMNS = 8
-KEPT, LEFT_OUT, ASIDE, DROPPED = range(4)
-"""Fates. To `DROPPED` the number of the rule is added. `KEY` tells why a record is set aside."""
+BROUGHT, KEPT, LEFT_OUT, ASIDE, DROPPED = range(-1, 4)
+"""Fates. `BROUGHT` are records that the twin of the link wrote. To `DROPPED` the number of the rule
+is added. `KEY` tells why a record is set aside."""
 WAIVED = 100
 """Added to the number of a cause (`ids.CAUSES`) for which an id passes by a decision."""
 _BAD = tuple(BadRecord)
@@ -86,7 +87,9 @@ class OffsetTally:
 
     def _count(self, row: list[int], records: int, counts: Counter[str]) -> None:
         fate, key, value, ids, headers, redacted = row
-        if fate >= DROPPED:
+        if fate == BROUGHT:
+            counts["twin"] += records
+        elif fate >= DROPPED:
             counts[f"dropped:{self.rules[fate - DROPPED]}"] += records
         elif fate == ASIDE:
             counts[f"quarantined:{_BAD[key - 1]}"] += records
@@ -100,6 +103,15 @@ class OffsetTally:
 
 
 NOTHING_DONE = OffsetTally(np.empty((0, COLUMNS), np.int64))
+
+
+def brought(first: int, records: int) -> OffsetTally:
+    """Return the count of records from a source offset on that the twin of the link wrote."""
+    if not records:
+        return NOTHING_DONE
+    row = np.zeros((1, COLUMNS), np.int64)
+    row[0, FIRST], row[0, END], row[0, FATE] = first, first + records, BROUGHT
+    return OffsetTally(row)
 
 
 def tallied(tallies: Iterable[OffsetTally]) -> OffsetTally:

@@ -42,15 +42,27 @@ from towpath.ledger.entries import (
     SetRate,
     Share,
     TransactionalProducer,
+    Twinned,
     Unreadable,
 )
 from towpath.ledger.neighbours import Neighbours
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.model.errors import LedgerError, LinkSealedError, NewerLinkError, NewerStateError
-from towpath.model.nouns import ClusterId, LinkName, ProducerId, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import (
+    NO_LINK,
+    ClusterId,
+    LinkName,
+    ProducerId,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
 from towpath.runtime.clock import readable
 
-_Noted = Foretold | Journal | Pause | Restarted | SetRate | SeenGroup | DefinedChange | Replayer
+_Noted = (
+    Foretold | Journal | Pause | Restarted | SetRate | SeenGroup | DefinedChange | Replayer
+    | Twinned
+)  # fmt: skip
 _OF_ALL = {Runs.kind, DefinedChange.kind, LinkState.kind}
 """Kinds of facts that concern whoever reads about some partitions alone."""
 _OF_NEIGHBOURS = {Opened.kind, Journal.kind, TransactionalProducer.kind, Replayer.kind}
@@ -87,6 +99,8 @@ class LinkBooks:
     """What targets may delete that the source has, by source topic."""
     states: dict[TopicName, LinkState] = field(default_factory=dict)
     """The state of the link, under `WHOLE_LINK`, and of topics that have one of their own."""
+    twin: LinkName = NO_LINK
+    """The link in the other direction whose batches this one leaves out, "" without one."""
     replayers: frozenset[ProducerId] = frozenset()
     """Producer ids under which records of the quarantine topic were written to mirror topics."""
     groups: dict[str, SeenGroup] = field(default_factory=dict)
@@ -254,7 +268,7 @@ class LinkBooks:
                 self.ids.take(entry)
             case (
                 Journal() | Pause() | Restarted() | SetRate() | SeenGroup() | DefinedChange()
-                | Replayer() | Foretold()
+                | Replayer() | Foretold() | Twinned()
             ):  # fmt: skip
                 self._note(entry)
             case Removed():
@@ -290,6 +304,8 @@ class LinkBooks:
             self.foretold[entry.topic] = entry
         elif isinstance(entry, Restarted):
             self.restarts[entry.topic] = entry
+        elif isinstance(entry, Twinned):
+            self.twin = entry.twin
         elif isinstance(entry, Replayer):
             self.replayers |= {entry.producer_id}
         else:

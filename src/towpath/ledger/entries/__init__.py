@@ -20,6 +20,7 @@ from towpath.ledger.entries.ids import AwaitedIds, DecidedIds, RefusedIds
 from towpath.ledger.entries.link import (
     CHANGES_LEVEL,
     LEVEL,
+    TWIN_LEVEL,
     UNCHANGED_LEVEL,
     EndOffsets,
     FirstLook,
@@ -30,6 +31,7 @@ from towpath.ledger.entries.operator import WHOLE_LINK, Pause, Restarted, SetRat
 from towpath.ledger.entries.pace import Paced, Share, Used
 from towpath.ledger.entries.partition import (
     FROM_ARCHIVE,
+    FROM_TWIN,
     ChangedAt,
     Counted,
     Cut,
@@ -57,14 +59,17 @@ from towpath.ledger.entries.session import (
 )
 from towpath.ledger.entries.state import CLOSED, STAGES, LinkState, Stage
 from towpath.ledger.entries.step import Journal, Phase
+from towpath.ledger.entries.twin import Twinned
 
 __all__ = [
     "CHANGES_LEVEL",
     "CLOSED",
     "FROM_ARCHIVE",
+    "FROM_TWIN",
     "LEVEL",
     "MIRROR",
     "STAGES",
+    "TWIN_LEVEL",
     "UNCHANGED_LEVEL",
     "WHOLE_LINK",
     "Attempt",
@@ -112,6 +117,7 @@ __all__ = [
     "Stretch",
     "Tally",
     "TransactionalProducer",
+    "Twinned",
     "Unreadable",
     "Used",
     "decode",

@@ -43,6 +43,7 @@ from towpath.ledger.entries.salvage import Salvaged
 from towpath.ledger.entries.session import Attempt, Dealt, LinkLease, Released, Session
 from towpath.ledger.entries.state import LinkState
 from towpath.ledger.entries.step import Journal
+from towpath.ledger.entries.twin import Twinned
 from towpath.model.errors import LedgerError, NewerLedgerError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import LEDGER, LinkName, TopicName, TopicPartition
@@ -103,6 +104,7 @@ Written = (
     | RefusedIds
     | LinkState
     | Salvaged
+    | Twinned
 )
 Entry = Written | Removed
 """An entry that can be written."""

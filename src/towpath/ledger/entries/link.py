@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from towpath.model.nouns import ClusterId, LinkName, ProducerId, SourceOffset, TopicId, TopicName
 
-LEVEL = 6
+LEVEL = 7
 """The highest feature level that this program knows. It goes up by one with every addition to the
 ledger or to a mirror topic that an older program would damage or misread: that program then refuses
 the link. What an older program may pass over needs no new level.
@@ -26,7 +26,12 @@ and would not know those again that are on the target. Only links that change re
 some out, need it.
 
 Level 6: links have states. An older program would go on copying into mirror topics that clients
-write to since a failover. Only links that were sealed once need it."""
+write to since a failover. Only links that were sealed once need it.
+
+Level 7: a link has a twin in the other direction, whose batches it leaves out. An older program
+would copy them back to where they came from. Only links with a twin need it."""
+TWIN_LEVEL = 7
+"""The feature level of links that have a twin."""
 CHANGES_LEVEL = 5
 """The feature level of links that change records, or may leave some out."""
 UNCHANGED_LEVEL = 4

@@ -24,12 +24,15 @@ ChangedAt = tuple[SourceOffset, TargetOffset, str]
 """From which source and target offset on records are copied under the change with a digest."""
 FROM_ARCHIVE = "archived"
 """The kind in a tally of records that came from an archive, as the source had deleted them."""
+FROM_TWIN = "twin"
+"""The kind in a tally of records that were left out, as the twin of the link wrote them."""
 Tally = tuple[tuple[str, int], ...]
 """What changes did to records, and how often: `ids` of schemas that were rewritten, `bad_ids:` that
 passed as they were, with the code of what is bad, `unchanged_ids:` that a decision lets pass, with
 the code of its reason, `headers` that were written, values of headers that were `redacted`, records
 that were `dropped:` by a rule or `quarantined:` for a code, and those that the target `refused`.
-Beside what changes did: records that came from an archive (`FROM_ARCHIVE`)."""
+Beside what changes did: records that came from an archive (`FROM_ARCHIVE`), and those that the twin
+wrote (`FROM_TWIN`)."""
 Counted = tuple[SourceOffset, SourceOffset, str]
 """Source offsets [first, end) whose records a tally counts, under the change with a digest."""
 Stretch = tuple[SourceOffset, SourceOffset]

@@ -118,6 +118,7 @@ def _mapped(
             compacted=each.compacted,
             fill=fill,
             change=config.change_of(each.source.topic),
+            two_ways=config.topics.twin is not None,
         )
         if why is not None:
             mapped[each.source.topic].append(f"partition {each.source.partition}: {why}")

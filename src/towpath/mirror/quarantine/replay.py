@@ -22,7 +22,7 @@ from towpath.ledger.wishes import signature
 from towpath.mirror.quarantine.changing import Ids, PresentChange, UnchangedError
 from towpath.mirror.quarantine.quarantined import OpenQuarantine, RecordFilter, open_quarantine
 from towpath.mirror.quarantine.writing import ReplayWriter, Written
-from towpath.model.errors import RefusedError
+from towpath.model.errors import ConfigError, ConfigProblem, RefusedError
 from towpath.model.nouns import Mode, ProducerId, TopicPartition
 from towpath.runtime.clock import now_ms
 from towpath.settings import LinkConfig, OffsetsPolicy
@@ -96,7 +96,14 @@ def replay(config: LinkConfig, asked: ReplayRequest) -> ReplayReport:
         ClusterError: The target cannot be reached, or refused the transaction as a whole. What was
             written then shows in `towpath quarantine ls`.
         LedgerError: The link never ran.
+        ConfigError: The link has a twin.
     """
+    if config.topics.twin is not None:
+        text = (
+            "records of the quarantine topic are not replayed where both sides are written: the"
+            " twin would copy them to the source, which has them already"
+        )
+        raise ConfigError((ConfigProblem("topics.twin", text),))
     with open_quarantine(config) as here:
         due, left = _planned(here, asked)
         if not due or not asked.agreed(due, left):

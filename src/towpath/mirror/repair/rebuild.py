@@ -31,7 +31,13 @@ from towpath.mirror.repair.found import (
 )
 from towpath.mirror.verify.ranges import common_range
 from towpath.mirror.verify.verify import Observed, Scope, compared
-from towpath.model.errors import RefusedError, StepOutdatedError, StoppedError
+from towpath.model.errors import (
+    ConfigError,
+    ConfigProblem,
+    RefusedError,
+    StepOutdatedError,
+    StoppedError,
+)
 from towpath.model.nouns import ClusterId, ProducerId, Side, TopicName, TopicPartition
 from towpath.plan.lease import Lease
 from towpath.records.session import LinkSession
@@ -95,7 +101,15 @@ def rebuild(config: LinkConfig, asked: RebuildRequest) -> RebuildReport:
         SparkStartError: Spark did not start.
         StepOutdatedError: A log has changed since it was compared.
         StoppedError: The user asked to stop.
+        ConfigError: The link has a twin.
     """
+    if config.topics.twin is not None:
+        text = (
+            "a lost ledger is not brought back where both sides are written, as it alone tells the"
+            " twin's records from those of clients; delete the mirror topics of one side, or give"
+            " both links new names and `records.start: latest`"
+        )
+        raise ConfigError((ConfigProblem("topics.twin", text),))
     with ExitStack() as stack:
         link = stack.enter_context(open_link(config))
         link.look()

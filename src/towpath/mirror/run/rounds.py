@@ -18,7 +18,14 @@ from towpath.mirror.plan.starts import beginnings, first_look, from_earliest, lo
 from towpath.mirror.run.deals import Demand, Weighed, spread
 from towpath.mirror.run.ends import Ends
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import ClusterId, Side, SourceOffset, TopicName, TopicPartition
+from towpath.model.nouns import (
+    NO_LINK,
+    ClusterId,
+    Side,
+    SourceOffset,
+    TopicName,
+    TopicPartition,
+)
 from towpath.records.source.beginnings import PATIENCE, find_starts
 from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, CopySlice
 from towpath.settings import LinkConfig, OffsetsPolicy
@@ -168,6 +175,7 @@ def _slice(plan: RoundPlan, number: int, assignments: tuple[Assignment, ...]) ->
         receipts=float(config.run.receipts),
         memory=int(config.run.memory),
         archive=config.records.archive,
+        twin=config.topics.twin or NO_LINK,
     )
 
 

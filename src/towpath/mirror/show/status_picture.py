@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from towpath.cli.show.fold import folded
 from towpath.cli.show.grid import Cell, Grid
 from towpath.cli.show.output import line
-from towpath.ledger.entries import FROM_ARCHIVE
+from towpath.ledger.entries import FROM_ARCHIVE, FROM_TWIN
 from towpath.mirror.show import limits
 from towpath.mirror.show.deleted import deleted
 from towpath.mirror.show.states import counts, marked
@@ -147,6 +147,9 @@ def _known(number: int) -> str:
     return _UNKNOWN if number < 0 else count(number)
 
 
+_BESIDE_CHANGES = frozenset({FROM_ARCHIVE, FROM_TWIN})
+
+
 def remarks(row: PartitionStatus) -> Iterable[str]:
     """Yield remarks on a partition: why it is mapped or stopped, its gaps and its losses."""
     if row.reason:
@@ -157,11 +160,15 @@ def remarks(row: PartitionStatus) -> Iterable[str]:
             " consumers with isolation.level=read_uncommitted may see empty records there;"
             " `towpath plan` tells which right is missing"
         )
-    archived = ChangedParts.of(row.tally).from_archive
+    parts = ChangedParts.of(row.tally)
+    archived = parts.from_archive
+    if parts.from_twin:
+        text = f"{count(parts.from_twin)} records of the source were left out: the twin wrote them"
+        yield row.named(text)
     if archived:
         text = f"{count(archived)} records came from the archive, as the source had deleted them"
         yield row.named(text)
-    changed = [(kind, number) for kind, number in row.tally if kind != FROM_ARCHIVE]
+    changed = [(kind, number) for kind, number in row.tally if kind not in _BESIDE_CHANGES]
     if row.change or changed:
         done = "".join(f", {kind} {count(number)}" for kind, number in changed)
         yield row.named(f"records are changed on their way (change {row.change or 'none'}{done})")

@@ -110,6 +110,7 @@ def _add(told: ComparedPartitionJson, found: Comparison) -> None:
     told["replaced"] = counts.replaced
     told["foreign"] = counts.foreign
     told["untimed"] = counts.untimed
+    told["twin"] = counts.twin
     told["uncommitted"] = counts.uncommitted
     told["doubled"] = found.doubled.records
     told["doubled_stretches"] = [

@@ -115,6 +115,8 @@ class ComparedPartitionJson(TypedDict):
     """Records of other producers on the target."""
     untimed: NotRequired[int]
     """Records compared without timestamps, as the target sets them."""
+    twin: NotRequired[int]
+    """Records on the source that the twin of the link wrote, so that they were left out."""
     uncommitted: NotRequired[int]
     """Records on the target in aborted transactions."""
     doubled: NotRequired[int]

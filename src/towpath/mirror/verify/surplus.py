@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from towpath.compare.others import OtherRecords
 from towpath.compare.work import Comparison
 from towpath.ledger.entries import Cut
-from towpath.model.nouns import LinkName, ProducerId
+from towpath.model.nouns import NO_LINK, LinkName, ProducerId
 from towpath.runtime.clock import readable
 
 _NAMED = 3
@@ -62,12 +62,14 @@ class OthersRule:
         link_of: Returns the link that writes under a producer id, `None` if the ledger knows none.
         shared: Whether the file sets `topics.shared: true`.
         replayers: The producer ids under which the link replays what was in quarantine.
+        twin: The link that copies what others write there to the source, "" if none does.
     """
 
     link: LinkName
     link_of: Callable[[ProducerId], LinkName | None]
     shared: bool = False
     replayers: frozenset[ProducerId] = frozenset()
+    twin: LinkName = NO_LINK
 
     def judge(self, comparison: Comparison | None, *, mapped: bool) -> Others:
         """Return the verdict on other writers' records.
@@ -83,8 +85,9 @@ class OthersRule:
         if not writers:
             return Others(self._writers(comparison.others), replayed=told)
         links = {each.link for each in writers if each.link is not None} - {self.link}
-        surplus = not self.shared and (not mapped or bool(links))
-        return Others(writers, surplus, _sentence(others, writers, surplus=surplus), told)
+        surplus = not self.shared and (not (mapped or self.twin) or bool(links))
+        text = _sentence(others, writers, surplus=surplus, twin=self.twin)
+        return Others(writers, surplus, text, told)
 
     def judge_clients(self, comparison: Comparison | None, cut: Cut | None) -> Others:
         """Return the verdict on other writers' records after a cutover, which clients may write.
@@ -122,12 +125,19 @@ class OthersRule:
         return tuple(sorted(made, key=lambda each: -each.records))
 
 
-NOBODY = OthersRule(LinkName(""), lambda _: None)
+NOBODY = OthersRule(NO_LINK, lambda _: None)
 """The ledger knows no link at all."""
 
 
-def _sentence(others: OtherRecords, writers: Sequence[OtherWriter], *, surplus: bool) -> str:
-    what = "surplus: this link did not write them" if surplus else "of others, not compared"
+def _sentence(
+    others: OtherRecords,
+    writers: Sequence[OtherWriter],
+    *,
+    surplus: bool,
+    twin: LinkName = NO_LINK,
+) -> str:
+    beside = f"of others, which link {twin} copies to the source" if twin else "of others"
+    what = "surplus: this link did not write them" if surplus else f"{beside}, not compared"
     where = f"; the first at target offset {others.first}" if others.first >= 0 else ""
     many = "record on the target is" if others.records == 1 else "records on the target are"
     return f"{others.records:,} {many} {what} ({', '.join(_named(writers))}{where})"

@@ -200,6 +200,7 @@ def _notes(books: PartitionBooks, comparison: Comparison | None, hidden: str) ->
     texts = (
         (counts.replaced, "left out: on the target from before the source log was cut"),
         (counts.untimed, "compared without timestamps, which the target sets by its own clock"),
+        (counts.twin, "left out at the source: the twin of this link wrote them"),
     )
     for number, text in texts:
         if number:

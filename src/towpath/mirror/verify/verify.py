@@ -36,6 +36,7 @@ from towpath.mirror.verify.ranges import (
 )
 from towpath.mirror.verify.stoppable import until
 from towpath.mirror.verify.surplus import OthersRule
+from towpath.mirror.verify.twins import twin_view
 from towpath.mirror.verify.verdict import PartitionVerdict, verdict
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import Side, TopicPartition
@@ -119,6 +120,7 @@ def _verify(
         target = stack.enter_context(Admin(config.target, Side.TARGET))
         client = stack.enter_context(Client(config.target, Side.TARGET, target))
         books = _read(config, source, target, Ledger(target, client))
+        twin = twin_view(config, source, target, books)
         rows = with_unread(status(config, books, source, target), source)
         observed = Observed(scope, books, source, target)
         away = {_tp(row): row.error for row in rows if row.state is State.NO_LEADER}
@@ -139,6 +141,7 @@ def _verify(
     wanted = [sized for sized in ranges.values() if sized]
     if scope.sample is None:  # a sample says at most how many records were deleted
         wanted += deletions.ranges(bounds)
+    wanted = [twin.without(each) for each in wanted]
     if scope.narrowed and ranges and not any(each.part.first < each.part.end for each in wanted):
         text = "no partition has copied records from there on, so nothing would be compared"
         raise ConfigError((ConfigProblem("--from", text),))
@@ -157,7 +160,11 @@ def _verify(
             observed.hidden.get(tp, ""),
             uncommitted=scope.uncommitted,
             others=OthersRule(
-                config.link, books.neighbours.link_of, config.topics.shared, books.replayers
+                config.link,
+                books.neighbours.link_of,
+                config.topics.shared,
+                books.replayers,
+                twin.of(ranges.get(tp)),
             ),
             gone=missing_records(
                 books.of(tp),

@@ -40,6 +40,7 @@
     ├── DoubledError                3  the target holds records twice
     ├── TargetReplacedError         3  the mirror topic is another topic now
     ├── NotIdenticalError           3  offsets cannot stay the same where that was demanded
+    ├── TwinIdsError                3  the twin of a link could not tell its records apart
     ├── UnknownIdsError             3  records name schemas that are not known on the target
     ├── SchemaNotKeptError          3  a schema registry holds something else than it accepted
     ├── SchemaHeldBackError         3  a schema that another one refers to is not there
@@ -88,6 +89,7 @@ from towpath.model.errors.partition import (
     NotSetAsideError,
     TargetLostError,
     TargetReplacedError,
+    TwinIdsError,
     UnknownIdsError,
 )
 from towpath.model.errors.query import QueryError
@@ -165,6 +167,7 @@ __all__ = [
     "TargetReplacedError",
     "TaskFailedError",
     "TowpathError",
+    "TwinIdsError",
     "UnknownIdsError",
     "UnreachableError",
     "WorkersError",

@@ -122,6 +122,25 @@ class NotIdenticalError(TowpathError):
         return f"{self.partition}: {self.reason}"
 
 
+class TwinIdsError(TowpathError):
+    """A link with a twin would have to write `partition` in transactions, because of `why`."""
+
+    code = "TWIN_IDS_REFUSED"
+    exit_code = 3
+
+    def __init__(self, partition: str, why: Reason) -> None:
+        super().__init__(partition, why)
+        self.partition, self.why = partition, why
+
+    @property
+    def reason(self) -> Reason:
+        """The error as a value."""
+        return Reason.of(ReasonCode.TWIN_IDS_REFUSED, partition=self.partition, why=self.why)
+
+    def __str__(self) -> str:
+        return str(self.reason)
+
+
 class UnknownIdsError(TowpathError):
     """Records have schema ids without a known id on the target, and none may pass.
 

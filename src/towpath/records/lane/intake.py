@@ -28,6 +28,7 @@ from towpath.records.lane.reshape import (
     opened_rows,
     stamped_records,
 )
+from towpath.records.lane.twin import LaneTwin
 from towpath.records.modes import why_taken
 from towpath.records.standing import Standing
 from towpath.wire import batch as wire
@@ -61,6 +62,7 @@ class Intake:
         self._work = progress.work
         self._progress, self._queue, self._cutter = progress, queue, cutter
         self._changing = LaneChange(progress.work, outside)
+        self._twin = LaneTwin(progress.work, outside)
         self.epochs = EpochStarts()
         self._found = Found(progress, standing)
         self.stand(standing)
@@ -72,6 +74,7 @@ class Intake:
         self._sequence = standing.position.sequence
         self._found.stand(standing)
         self._holes = 0
+        self._apart = False
         self._changing.stand(standing)
         self._outdated = standing.change.digest != self._work.change.digest
         self._wait: Wait | None = None
@@ -141,14 +144,20 @@ class Intake:
 
     def _take_new(self, frame: Frame, table: wire.Table, transactions: AbortedTransactions) -> None:
         self.epochs.saw(table)
-        at = 0
+        writers, at = self._twin.sort(table, self.expected), 0
+        table = writers.table
         while at < len(table) and not (self._progress.stopped or self.holds):
-            plain = 0 if self._found else wire.plain_prefix(table[at:], self.expected)
+            clients = writers.clients_until(at)
+            plain = 0 if self._found else wire.plain_prefix(table[at:clients], self.expected)
             if plain:
                 self._send_on(frame, table[at : at + plain])
             else:
-                self._take_odd(frame, table[at : at + 1], transactions)
+                row = table[at : at + 1]
+                self._take_odd(frame, row, transactions, skip=clients == at)
             at += plain or 1
+        if writers.unknown and not (self._progress.stopped or self.holds):
+            self._wait = self._twin.wait(self.expected, writers.unknown)
+            self._queue.put(self._wait)
 
     def _take_old(self, frame: Frame, start: int, end: int, aborted: Aborted) -> None:
         """Take in messages of an old format as batches of the present one."""
@@ -211,7 +220,9 @@ class Intake:
             )
             self._advance(count)
 
-    def _take_odd(self, frame: Frame, table: wire.Table, transactions: AbortedTransactions) -> None:
+    def _take_odd(
+        self, frame: Frame, table: wire.Table, transactions: AbortedTransactions, *, skip: bool
+    ) -> None:
         row: list[int] = table[0].tolist()
         base, last = SourceOffset(row[wire.BASE]), row[wire.LAST]
         void = transactions.void(last, row[wire.ATTRIBUTES], row[wire.PRODUCER])
@@ -219,7 +230,9 @@ class Intake:
             return
         if base > self.expected:
             self._hole(base)
-        if void:
+        if skip:
+            self._leave_to_twin(row)
+        elif void:
             self._nothing_until(SourceOffset(last + 1), row[wire.LEADER_EPOCH])
         elif self._found:
             self._pass_over(frame, table)
@@ -250,12 +263,26 @@ class Intake:
     def _shift(self, why: Reason) -> None:
         self._queue.put(BecomeMapped(self.expected, why))
 
-    def _nothing_until(self, end: SourceOffset, epoch: int, holes: int = 0) -> None:
+    def _leave_to_twin(self, row: list[int]) -> None:
+        """Leave out a batch of the twin. It takes no offset on the target.
+
+        If it did, the filler would be in the source of the twin, which would fill in turn.
+        """
+        if self._progress.mode is Mode.IDENTICAL and not self._apart:
+            self._shift(Reason.of(ReasonCode.TWO_WAYS))
+            self._apart = True
+        end = SourceOffset(row[wire.LAST] + 1)
+        tally = self._twin.tally(row)
+        self._nothing_until(end, row[wire.LEADER_EPOCH], end - self.expected, tally)
+
+    def _nothing_until(
+        self, end: SourceOffset, epoch: int, holes: int = 0, tally: OffsetTally = NOTHING_DONE
+    ) -> None:
         progress = self._progress
         identical = progress.mode is Mode.IDENTICAL
         if identical and self._found and self._found.first < end:
             progress.become_mapped(why_taken(self._found.first, self.expected))
-        self._queue.put(Fill(self.expected, end, epoch, holes))
+        self._queue.put(Fill(self.expected, end, epoch, holes, tally=tally))
         self._at(end, epoch)
         if self._found:
             self._settle()

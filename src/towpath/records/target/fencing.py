@@ -9,7 +9,7 @@ from __future__ import annotations
 from towpath.cluster.admin import Admin
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import TransactionalProducer
-from towpath.model.errors import NotIdenticalError
+from towpath.model.errors import NotIdenticalError, TwinIdsError
 from towpath.model.nouns import LinkName, ProducerId, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.target.writing import PartitionWriter
@@ -59,10 +59,13 @@ class Fences:
 
         Raises:
             NotIdenticalError: Offsets must stay the same, which transactions make impossible.
+            TwinIdsError: The twin of the link could not tell the records from those of clients.
             ClusterError: The target refused, or did not answer in time.
         """
         if a.must_be_identical:
             raise NotIdenticalError(str(a.source), self.why(a, books))
+        if self._work.twin:
+            raise TwinIdsError(str(a.target), self.why(a, books))
         transactions = self._admin.producers.transactions(
             transactional_id(self._work.link, a.target)
         )

@@ -40,6 +40,7 @@ def first_entries(
         compacted=a.compacted,
         fill=a.fill,
         change=a.change,
+        two_ways=bool(work.twin),
     )
     if why is not None and work.offsets is OffsetsPolicy.IDENTICAL:
         raise NotIdenticalError(str(a.source), why)

@@ -19,6 +19,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.ledger.producers import of_generation
 from towpath.model.errors import NotIdenticalError, TowpathError
 from towpath.model.nouns import Mode, TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.modes import dropped
 from towpath.records.standing import Standing
 from towpath.records.target.bookkeeping import Bookkeeping
@@ -186,17 +187,23 @@ class Opener:
         )
 
     def _let_go_of_offsets(self, wanted: Iterable[Assignment], answers: Openings) -> None:
-        """Let identical partitions become mapped, if the file now leaves out records of them."""
+        """Let identical partitions become mapped, if the file now leaves out records of them.
+
+        It does so by rules, or as a twin writes them.
+        """
         entries: list[Entry] = []
         for a in wanted:
             books = self._told.known(a)
-            if books is None or books.mode is Mode.MAPPED or not a.change.drops:
+            if books is None or books.mode is Mode.MAPPED:
                 continue
+            if not (a.change.drops or self._work.twin):
+                continue
+            why = dropped(a.change) if a.change.drops else Reason.of(ReasonCode.TWO_WAYS)
             if a.must_be_identical:
-                answers[a.source] = NotIdenticalError(str(a.source), dropped(a.change))
+                answers[a.source] = NotIdenticalError(str(a.source), why)
             elif books.receipt is not None:
                 standing = self._told.standing(books)
-                standing.mode, standing.reasons = Mode.MAPPED, (dropped(a.change),)
+                standing.mode, standing.reasons = Mode.MAPPED, (why,)
                 entries.append(self._told.receipt(a, books, standing))
         self._told.write(entries)
 

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from towpath.model.errors import ConfigError
-from towpath.model.nouns import TopicName
+from towpath.model.nouns import LinkName, TopicName
 from towpath.settings.naming import PLACEHOLDER, Expression, Renaming, fits
 from towpath.settings.problems import not_empty, not_one_of
 from towpath.settings.sections.own_topics import is_own
@@ -174,6 +174,14 @@ class TopicsConfig(TopicSelection):
         " before the cutover. Without it, a topic that another link writes is refused, and `verify`"
         " and `cutover` fail where a mirror topic holds records of others; with it, these are"
         " counted.",
+    )
+
+    twin: LinkName | None = Field(
+        None,
+        description="Name of the link that copies the same topics in the other direction, if both"
+        " sides are written (docs/howto/two-directions.md). Its file names this link likewise. Each"
+        " link leaves out what the other one wrote, by the producer ids of batches, and offsets are"
+        " mapped.",
     )
 
     may_delete: tuple[Expression, ...] = Field(
