@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from towpath.engine import classes, java, pythons
 from towpath.engine.daemon import WORKS
 from towpath.engine.encryption import BY_US, lacking
-from towpath.engine.gateway import launch
+from towpath.engine.jvm import launch
 from towpath.engine.master import require_answer
 from towpath.engine.packages import locate
 from towpath.engine.packages import settings as archive_settings

@@ -112,7 +112,7 @@ class FailedOver(_State):
     """Clients read and write the target."""
 
     def again(self, by: Mover, deadline: int) -> Committed:
-        """Bring groups once more, for those whose clients have not come yet."""
+        """Return the state in which groups are written to the target once more."""
         return Committed(
             self._moved(Stage.SEALED, by, waits_for="groups", deadline=deadline, forward=True)
         )

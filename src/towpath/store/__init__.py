@@ -3,7 +3,8 @@
 `Store` is the way in. It repeats what may pass, inside one deadline, and raises kinds of
 `StoreError`. Below it, each kind of store is a `Backend` that does each thing once, in a room of
 its own: `s3` (requests of botocore, sent by `transport`), `gcs`, `azure` and `files`. A new kind is
-such a room, and a line in `kinds`.
+such a room, a line in `kinds`, and what the file says of it in `settings/sections/store.py`
+(`StoreKind`, its URL, its login).
 """
 
 from towpath.store.objects import StoredObject, ThawSpeed, Unfinished

@@ -75,7 +75,7 @@ _SLACK = 64
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The arrays of one partition's change of records.
+    """A change of records as arrays, which the compiled loops read.
 
     Attributes:
         texts: All names and texts.

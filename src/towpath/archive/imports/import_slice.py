@@ -77,7 +77,7 @@ class _Importing:
     _writer: SegmentWriter | None = None
 
     def take(self, piece: ReplicatorPiece) -> None:
-        """Write the records of a piece, or record its hole.
+        """Archive one piece of the imported topic: its records, or a gap where it has none.
 
         Raises:
             CorruptSegmentError: The object is damaged.

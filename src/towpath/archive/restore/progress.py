@@ -243,7 +243,7 @@ class RestoreProgress:
         self.trouble, self.trouble_codes = why, codes
 
     def take(self, rows: Sequence[RestoreRow]) -> None:
-        """Replace the rows, and update the rate."""
+        """Take the partitions' newest progress, and reckon the rate of the restore anew."""
         self.rows = tuple(rows)
         now = time.monotonic()
         self._seen = [each for each in self._seen if now - each[0] <= _RECENT]

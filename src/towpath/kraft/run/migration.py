@@ -126,7 +126,7 @@ class Migration:
         return preflight(self.config, facts.seen, around)
 
     def concerns(self, facts: Facts, goal: Goal) -> tuple[Finding, ...]:
-        """Return findings to show before the steps to a goal begin, including obstacles.
+        """Return findings to show before the steps to a goal begin, with problems that stop them.
 
         Before the copy, hosts are asked as `check` asks them: what would stop a step later on stops
         before anything is changed. Before a finalize, who else uses ZooKeeper is named.

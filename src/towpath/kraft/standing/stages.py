@@ -80,7 +80,7 @@ class Copying:
         return Hybrid()
 
     def stop(self) -> Headless:
-        """Stop the controllers, as ZooKeeper still has everything."""
+        """Return the stage after the controllers were stopped; ZooKeeper still has everything."""
         return Headless()
 
 
@@ -103,7 +103,7 @@ class Hybrid:
         return self
 
     def stop(self) -> Headless:
-        """Stop the controllers, as both stores are equal."""
+        """Return the stage after the controllers were stopped; both stores are equal."""
         return Headless()
 
 

@@ -107,7 +107,7 @@ class Looker:
         return self.gone
 
     def plan(self) -> FailoverPlan:
-        """Return what a failover would cost.
+        """Return how many records a failover would lose, and how many groups would read twice.
 
         Raises:
             ClusterError: The target cannot be reached.

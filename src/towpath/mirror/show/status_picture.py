@@ -1,4 +1,4 @@
-"""The display of a link's status, as tables and as JSON. Pure."""
+"""The display of a link's status as tables; `status_json.py` has its JSON. Pure."""
 
 from __future__ import annotations
 

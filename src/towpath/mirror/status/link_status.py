@@ -362,7 +362,7 @@ def _with_pause(row: PartitionStatus, pause: Pause | None) -> PartitionStatus:
 
 
 def with_state(row: PartitionStatus, books: LinkBooks) -> PartitionStatus:
-    """Return the row of a partition whose topic or link may be failed over."""
+    """Return the row, marked as failed over if its topic or link is."""
     closed = books.closed(row.topic)
     return row if closed is None else replace(row, state=State.FAILED_OVER)
 

@@ -113,7 +113,7 @@ class Lane:
 
     @property
     def outdated(self) -> bool:
-        """Whether the lane must be reopened, under the change that the file names now."""
+        """Whether the lane must be opened anew, as the file has another change of records now."""
         return self._intake.outdated
 
     @property

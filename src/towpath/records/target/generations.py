@@ -102,7 +102,7 @@ class Generations:
         return Takeover(a, books.generation, marked, identical=True)
 
     def fenceless(self, a: Assignment, books: PartitionBooks, state: TargetState) -> bool:
-        """Return whether the present generation cannot be fenced now."""
+        """Return whether the present generation of our producer id cannot be fenced now."""
         return self._refused or of_generation(a.producer_id, books.generation + 1) in (
             state.producers
         )

@@ -112,7 +112,7 @@ class KubectlNode:
         return None if told is None else int(told) * 1000
 
     def write(self, path: str, data: bytes) -> None:
-        """Replace a file atomically; a link's target is replaced.
+        """Replace a file atomically; behind a symlink, the file that it points to.
 
         A controller that has no pod yet gets one with its first properties; it is held back.
         """
