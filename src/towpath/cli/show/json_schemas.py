@@ -83,7 +83,8 @@ def _rows() -> Iterator[str]:
     for name, each in outputs().items():
         commands = ", ".join(f"`towpath {command}`" for command in each.commands)
         keys = ", ".join(f"`{key}`" for key in each.keys)
-        yield f"| {commands or 'each'} | `docs/output/{name}.schema.json` | {keys} |"
+        schema = f"[{name}](../output/{name}.schema.json)"
+        yield f"| {commands or 'each'} | {schema} | {keys} |"
 
 
 def _write(docs: Path) -> None:
