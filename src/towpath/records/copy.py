@@ -20,7 +20,8 @@ from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
 from towpath.model.errors import ClusterError, RepeatedError, TowpathError
-from towpath.model.nouns import Side
+from towpath.model.nouns import Side, SourceOffset
+from towpath.model.reasons import Reason
 from towpath.records.arrivals import Arrivals
 from towpath.records.change_services import NOTHING, ChangeServices
 from towpath.records.handover import Handover, releases, rests
@@ -30,9 +31,11 @@ from towpath.records.lane.lane import Lane
 from towpath.records.reports import PaceReports
 from towpath.records.source.beginnings import Beginnings
 from towpath.records.source.deletions import why_deleted
+from towpath.records.source.events import SourceEvents
 from towpath.records.source.reader import Elsewhere, Feed
 from towpath.records.source.resting import RESTING
 from towpath.records.source.side import SourceSide
+from towpath.records.source.trouble import SourceLoss
 from towpath.records.target.opening import Opener
 from towpath.records.twins import SliceTwins
 from towpath.records.watch import SessionWatch, SliceEnd
@@ -143,17 +146,42 @@ def source_side(
         source,
         landing.pool,
         landing.jobs,
+        _LandingEvents(work, source, landing, elsewhere),
         share=work.memory,
         many=len(work.assignments) >= RESTING,
-        stop_on_gap=lambda lane: work.stops_on_gap(lane.source),
-        go=landing.go,
-        stop=landing.stop,
-        on_gap=landing.note_gap,
-        begin_later=landing.begin_later,
-        elsewhere=elsewhere,
-        deleted=lambda lane, lost: why_deleted(source, lane.source, lost, lane.progress.last_time),
         pace=landing.pace,
     )
+
+
+class _LandingEvents(SourceEvents[Lane]):
+    """Hands what happens at the source to the landing of the lanes."""
+
+    def __init__(
+        self, work: CopySlice, source: Admin, landing: Landing, elsewhere: Elsewhere[Lane] | None
+    ) -> None:
+        self._work, self._source = work, source
+        self._landing, self._elsewhere = landing, elsewhere
+
+    def taken(self, reader: Lane) -> None:
+        self._landing.go(reader)
+
+    def stopped(self, reader: Lane, why: Reason) -> None:
+        self._landing.stop(reader, why)
+
+    def gap(self, reader: Lane, lost: SourceLoss, *, goes_on: bool) -> None:
+        self._landing.note_gap(reader, lost, goes_on)
+
+    def begins_later(self, reader: Lane, start: SourceOffset) -> None:
+        self._landing.begin_later(reader, start)
+
+    def stops_on_gap(self, reader: Lane) -> bool:
+        return self._work.stops_on_gap(reader.source)
+
+    def explained(self, reader: Lane, lost: SourceLoss) -> SourceLoss:
+        return why_deleted(self._source, reader.source, lost, reader.progress.last_time)
+
+    def taken_elsewhere(self, reader: Lane, lost: SourceLoss) -> bool:
+        return self._elsewhere is not None and self._elsewhere.take(reader, lost)
 
 
 def finding(work: CopySlice, source: Admin) -> Callable[[Landing], Beginnings]:

@@ -31,6 +31,7 @@ from towpath.records.landing.reopening import lane_reopening
 from towpath.records.landing.target_side import TargetSide
 from towpath.records.lane.lane import Lane
 from towpath.records.permit import WritePermit
+from towpath.records.source.events import SourceEvents
 from towpath.records.source.reader import Elsewhere
 from towpath.records.source.side import SourceSide
 from towpath.records.source.trouble import LOOKS, SourceLoss, cut
@@ -54,12 +55,13 @@ class StandInOpener:
         return {a.source: self.answer for a in assignments}
 
 
-class Sides:
+class Sides(SourceEvents[Lane]):
     """Both sides of some lanes, without brokers."""
 
     def __init__(
         self, *, stop_on_gap: bool = True, elsewhere: Elsewhere[Lane] | None = None
     ) -> None:
+        self._stop_on_gap, self._elsewhere = stop_on_gap, elsewhere
         self.reactor = StandInReactor()
         self.jobs = Jobs(self.reactor)  # type: ignore[arg-type]  # a stand-in
         self.opener = StandInOpener()
@@ -71,9 +73,7 @@ class Sides:
         self.source = SourceSide[Lane](
             self.reactor,  # type: ignore[arg-type]  # a stand-in
             ClusterConfig(bootstrap=("host:1",)), Mock(), BufferPool(64 << 20), self.jobs,
-            share=1 << 20, stop_on_gap=lambda _: stop_on_gap, go=lambda _: None, stop=self.stop,
-            on_gap=lambda _, lost, went_on: self.gaps.append((lost, went_on)),
-            begin_later=lambda *_: None, elsewhere=elsewhere,
+            self, share=1 << 20,
         )  # fmt: skip
         self.fetcher = self.source.fetcher
         self.source_node = stand_in_node(self.fetcher)
@@ -96,8 +96,19 @@ class Sides:
             ),
         )
 
-    def stop(self, lane: Lane, why: Reason) -> None:
-        self.reopening.stop(lane, why)
+    def stops_on_gap(self, reader: Lane) -> bool:
+        del reader
+        return self._stop_on_gap
+
+    def stopped(self, reader: Lane, why: Reason) -> None:
+        self.reopening.stop(reader, why)
+
+    def gap(self, reader: Lane, lost: SourceLoss, *, goes_on: bool) -> None:
+        del reader
+        self.gaps.append((lost, goes_on))
+
+    def taken_elsewhere(self, reader: Lane, lost: SourceLoss) -> bool:
+        return self._elsewhere is not None and self._elsewhere.take(reader, lost)
 
     def start(self, lane: Lane, _front: int | None) -> None:
         self.fetcher.add(lane)

@@ -16,6 +16,7 @@ from towpath.model.nouns import Side, SourceOffset, TopicId, TopicName, TopicPar
 from towpath.model.reasons import Reason
 from towpath.records.epochs import EpochStarts
 from towpath.records.jobs import Jobs
+from towpath.records.source.events import SourceEvents
 from towpath.records.source.reopening import Reopening
 from towpath.records.source.side import SourceSide
 from towpath.records.source.trouble import SourceLoss
@@ -105,21 +106,18 @@ class Collector:
         self.trouble, self.stopped = why, True
 
 
-class Collecting:
+class Collecting(SourceEvents[Collector]):
     """Collectors of one cluster, and everything that serves them."""
 
     def __init__(self, config: ClusterConfig, admin: Admin, *, stop_on_gap: bool) -> None:
         self.reactor = Reactor()
         self.gaps: list[tuple[int, int, Reason, bool]] = []
         self.troubles: list[Reason] = []
-        self._admin = admin
+        self._admin, self._stop_on_gap = admin, stop_on_gap
         jobs = Jobs(self.reactor)
         self.side = SourceSide[Collector](
-            self.reactor, config, admin, BufferPool(16 << 20), jobs,
-            share=1 << 20, stop_on_gap=lambda _: stop_on_gap, go=self._go,
-            stop=self._stop,
-            on_gap=self._gap, begin_later=self._begin,
-        )  # fmt: skip
+            self.reactor, config, admin, BufferPool(16 << 20), jobs, self, share=1 << 20
+        )
         self.reopening = Reopening[Collector, SourceOffset](
             jobs, self.side.fetcher, ask=self._ask, leave=lambda _: None, begin=self._begin,
             given_up=lambda reader, error: hopeless(error, reader.failures, has_end=reader.has_end),
@@ -142,7 +140,11 @@ class Collecting:
             self.reactor.turn(0.05)
             self.side.fetcher.refill()
 
-    def _go(self, reader: Collector) -> None:
+    def stops_on_gap(self, reader: Collector) -> bool:
+        del reader
+        return self._stop_on_gap
+
+    def taken(self, reader: Collector) -> None:
         if reader.trouble is not None:
             self.troubles.append(reader.trouble)
         if reader.damaged is not None:
@@ -153,11 +155,15 @@ class Collecting:
         reader.read.clear()
         self.side.fetcher.room(reader)
 
-    def _stop(self, reader: Collector, why: Reason) -> None:
+    def stopped(self, reader: Collector, why: Reason) -> None:
         self.reopening.stop(reader, why)
 
-    def _gap(self, _reader: Collector, lost: SourceLoss, went_on: bool) -> None:
-        self.gaps.append((lost.first, lost.end, lost.why, went_on))
+    def gap(self, reader: Collector, lost: SourceLoss, *, goes_on: bool) -> None:
+        del reader
+        self.gaps.append((lost.first, lost.end, lost.why, goes_on))
+
+    def begins_later(self, reader: Collector, start: SourceOffset) -> None:
+        self._begin(reader, start)
 
     def _ask(self, readers: Sequence[Collector]) -> Mapping[Collector, SourceOffset | TowpathError]:
         return {r: SourceOffset(r.stored[-1][0] + 1 if r.stored else 0) for r in readers}

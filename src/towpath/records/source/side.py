@@ -18,9 +18,10 @@ from towpath.model.errors import ClusterError, CorruptBatchError, RefusedError, 
 from towpath.model.nouns import Side, SourceOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.jobs import Jobs
+from towpath.records.source.events import SourceEvents
 from towpath.records.source.fetcher import Fetcher
 from towpath.records.source.pace import Pace
-from towpath.records.source.reader import Elsewhere, R
+from towpath.records.source.reader import R
 from towpath.records.source.resting import RestingFetcher
 from towpath.records.source.trouble import (
     LOOKS,
@@ -47,15 +48,9 @@ class SourceSide(Generic[R]):
         source: Its control plane.
         pool: Memory for responses.
         jobs: Does blocking work.
+        events: Is called with what happens to readers.
         share: Bytes that each reader may always hold.
         many: Whether there are so many readers that those without new records must cost nothing.
-        stop_on_gap: Returns whether a reader stops where records are lost.
-        go: Lets a reader use what it has taken in.
-        stop: Stops a reader.
-        on_gap: Gets the missing offsets, and whether the reader continues after them.
-        begin_later: Lets a reader that `begins_later` begin at an offset.
-        elsewhere: Another place that may have what the source has deleted.
-        deleted: Returns the loss with why the source has deleted the records. Blocking.
         pace: Limits on the bytes per second; by default there are none.
 
     Attributes:
@@ -69,23 +64,13 @@ class SourceSide(Generic[R]):
         source: Admin,
         pool: BufferPool,
         jobs: Jobs,
+        events: SourceEvents[R],
         *,
         share: int,
         many: bool = False,
-        stop_on_gap: Callable[[R], bool],
-        go: Callable[[R], None],
-        stop: Callable[[R, Reason], None],
-        on_gap: Callable[[R, SourceLoss, bool], None],
-        begin_later: Callable[[R, SourceOffset], None],
-        elsewhere: Elsewhere[R] | None = None,
-        deleted: Callable[[R, SourceLoss], SourceLoss] | None = None,
         pace: Pace | None = None,
     ) -> None:
-        self._source, self._jobs, self._stops_on_gap = source, jobs, stop_on_gap
-        self._deleted = deleted
-        self._go, self._stop = go, stop
-        self._on_gap, self._begin_later = on_gap, begin_later
-        self._elsewhere = elsewhere
+        self._source, self._jobs, self._events = source, jobs, events
         # A follower near us would have to be found anew with each change.
         make = RestingFetcher[R] if many and not config.rack else Fetcher[R]
         self.fetcher = make(
@@ -107,7 +92,7 @@ class SourceSide(Generic[R]):
             reader.take(frame, said.start, said.end, said.aborted)
         except CorruptBatchError as error:
             self.damaged(reader, error.why)
-        self._go(reader)
+        self._events.taken(reader)
 
     def _answered(self, reader: R, said: Fetched) -> None:
         """Handle a fetch answer without data."""
@@ -184,7 +169,7 @@ class SourceSide(Generic[R]):
                 self._lost(reader, what)
             elif what is not None:
                 at = reader.expected
-                self._on_gap(reader, SourceLoss(at, at, at, what), False)
+                self._events.gap(reader, SourceLoss(at, at, at, what), goes_on=False)
                 self._end(reader, what)
             else:
                 asking = f"fetching {said.tp} at {reader.expected}"
@@ -199,9 +184,9 @@ class SourceSide(Generic[R]):
             SourceOffset(self._source.offsets.latest([tp])[tp]),
         )
         lost = source_loss(expected, earliest, latest) or self._older(reader, tp, latest)
-        if lost is None or self._deleted is None or lost.go_on <= expected or reader.begins_later:
+        if lost is None or lost.go_on <= expected or reader.begins_later:
             return lost
-        return self._deleted(reader, lost)
+        return self._events.explained(reader, lost)
 
     def _older(self, reader: R, tp: TopicPartition, latest: SourceOffset) -> SourceLoss | None:
         """Return the loss if the leader only knows epochs older than that of the last batch.
@@ -240,31 +225,31 @@ class SourceSide(Generic[R]):
     def _lost(self, reader: R, what: SourceLoss) -> None:
         deleted = what.go_on > reader.expected
         if deleted and reader.begins_later:
-            self._begin_later(reader, what.go_on)
+            self._events.begins_later(reader, what.go_on)
         elif deleted and reader.expected < what.first:
             self.fetcher.add(reader)  # it gave back what it had taken in, for lack of memory
-        elif not (deleted and self._elsewhere and self._elsewhere.take(reader, what)):
+        elif not (deleted and self._events.taken_elsewhere(reader, what)):
             self.lose(reader, what)
 
     def lose(self, reader: R, what: SourceLoss) -> None:
         """Stop a reader where records are lost for good, or let it continue after them."""
-        stops = what.is_loss and self._stops_on_gap(reader)
-        self._on_gap(reader, what, not stops)
+        stops = what.is_loss and self._events.stops_on_gap(reader)
+        self._events.gap(reader, what, goes_on=not stops)
         first, last = what.first, what.end - 1
         if stops:
             gap = Reason.of(ReasonCode.GAP, first=first, last=last, why=what.why)
             if first < reader.expected:
-                self._stop(reader, gap)  # the log was truncated below what was read
+                self._events.stopped(reader, gap)  # the log was truncated below what was read
             else:
                 self._end(reader, gap)
             return
         why = Reason.of(ReasonCode.RECORDS_MISSING, first=first, last=last, why=what.why)
         reader.jump(what.go_on, why)
-        self._go(reader)
+        self._events.taken(reader)
         self.fetcher.add(reader)
 
     def _end(self, reader: R, why: Reason) -> None:
         """Fetch no more, and stop after everything that was taken in."""
         self.fetcher.remove(reader)
         reader.end(why)
-        self._go(reader)
+        self._events.taken(reader)

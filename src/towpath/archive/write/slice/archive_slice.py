@@ -8,7 +8,7 @@ is fetched already. A range that does not move is passed, and left for another c
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 
@@ -29,8 +29,8 @@ from towpath.model.errors import CorruptBatchError
 from towpath.model.nouns import Side, SourceOffset, TopicName, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.jobs import ClientPool, Jobs
+from towpath.records.source.events import SourceEvents
 from towpath.records.source.side import SourceSide
-from towpath.records.source.trouble import SourceLoss
 from towpath.store import Store
 
 __all__ = ["SCHEMA", "archive", "archive_rows"]
@@ -87,12 +87,8 @@ class _Egress:
             source,
             self._pool,
             self._jobs,
+            _RangeEvents(self._over_once_fetched),
             share=work.memory // _LARGE_AT_ONCE,
-            stop_on_gap=lambda _: False,
-            go=self._go,
-            stop=self._stop,
-            on_gap=_told_by_segments,
-            begin_later=_never,
         )
         self._feed = self._side.fetcher
         self._feed.budget.partition_bytes = _PARTITION_BYTES
@@ -234,14 +230,9 @@ class _Egress:
             reader.suffice()
             self._feed.remove(reader)
 
-    # What the reading side tells
-
-    def _go(self, reader: RangeReader) -> None:
+    def _over_once_fetched(self, reader: RangeReader) -> None:
         if reader.fetched:
             self._feed.remove(reader)
-
-    def _stop(self, reader: RangeReader, why: Reason) -> None:
-        reader.stop(why)
 
     # Ranges that do not move
 
@@ -291,9 +282,14 @@ class _Egress:
             self._feed.remove(reader)
 
 
-def _told_by_segments(reader: RangeReader, what: SourceLoss, goes_on: bool) -> None:
-    """Do nothing: the gaps of the segments tell what is missing."""
+class _RangeEvents(SourceEvents[RangeReader]):
+    """Events of ranges: the gaps of segments tell what is missing, and no range begins later."""
 
+    def __init__(self, taken: Callable[[RangeReader], None]) -> None:
+        self._taken = taken
 
-def _never(reader: RangeReader, offset: SourceOffset) -> None:
-    """Do nothing: no range begins later than planned."""
+    def taken(self, reader: RangeReader) -> None:
+        self._taken(reader)
+
+    def stopped(self, reader: RangeReader, why: Reason) -> None:
+        reader.stop(why)
