@@ -4,60 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.support.failback import CUT, SALVAGED, found, log
 from tests.support.ledger.books import TP, opened, receipt
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import Cut, Salvaged
 from towpath.ledger.offsets import OffsetMap
-from towpath.mirror.failback.divergence import Divergence, LogEnds, divergence
+from towpath.mirror.failback.divergence import divergence
 from towpath.model.nouns import (
-    LinkName,
     Mode,
     ProducerId,
     Side,
     SourceOffset,
     TargetOffset,
-    TopicName,
 )
-
-CUT = Cut(
-    link=LinkName("l"),
-    topic=TP.topic,
-    partition=TP.partition,
-    producer_id=ProducerId(1),
-    source_end=SourceOffset(10),
-    target_end=TargetOffset(10),
-    records=10,
-    at=5,
-)
-SALVAGED = Salvaged(
-    link=CUT.link,
-    topic=TP.topic,
-    partition=TP.partition,
-    producer_id=CUT.producer_id,
-    side=Side.SOURCE,
-    first=10,
-    end=15,
-    records=5,
-    deleted=0,
-    salvage_topic=TopicName("t.salvage"),
-    at=7,
-)
-
-
-def log(end: int, start: int = 0, stable: int | None = None) -> LogEnds:
-    return LogEnds(start, end if stable is None else stable, end)
-
-
-def found(
-    source: LogEnds, target: LogEnds, *more: Salvaged, shared: int | None = None
-) -> Divergence:
-    books = PartitionBooks()
-    books.take(opened())
-    books.take(CUT)
-    for entry in more:
-        books.take(entry)
-    said = None if shared is None else SourceOffset(shared)
-    return divergence(TP, books, source, target, shared=said)
 
 
 def test_each_side_has_what_lies_behind_the_cut() -> None:

@@ -34,7 +34,7 @@ from towpath.mirror.failback.back_file import BackFile, back_file, back_name
 from towpath.mirror.failback.clusters import BothClusters, both_clusters
 from towpath.mirror.failback.divergence import Divergence
 from towpath.mirror.failback.look import FailbackLook, look
-from towpath.mirror.failback.plan import FailbackPlan, borders, salvaged
+from towpath.mirror.failback.plan import FailbackPlan, borders, due, salvaged
 from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
 from towpath.mirror.failover.moves import Moves
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError, StoppedError
@@ -44,6 +44,8 @@ from towpath.runtime.clock import now_ms
 from towpath.runtime.durable import sync_folder
 from towpath.settings import LinkConfig
 from towpath.settings.document import read
+from towpath.settings.load import tree
+from towpath.settings.naming import fits
 
 _LOOKS = 5
 """How often what the losing side got meanwhile is salvaged, before its writers must be stopped."""
@@ -121,12 +123,13 @@ class _Failback:
         states = require_over(self._link.books)
         plan = self._plan(states)
         report = FailbackReport(plan=plan)
-        if plan.reversed is not None:
+        if plan.reversed:
             return self._again(report, states)
         if not plan.ready or not self._asked.agreed(plan):
             return report
         report.back = self._back_file(states)
-        self._lease = self._stack.enter_context(Lease(self._link, "failback"))
+        if _is_whole(states):  # else a run of the link goes on with other topics
+            self._lease = self._stack.enter_context(Lease(self._link, "failback"))
         self._link.events.tell(What.FAILBACK_STARTED, wins=str(self._asked.wins or ""))
         for _ in range(_LOOKS):
             if not self._salvage(plan):
@@ -158,11 +161,13 @@ class _Failback:
 
     def _plan(self, states: Mapping[TopicName, LinkState]) -> FailbackPlan:
         link = self._link
-        found = look(self._clusters, _part(link, states), link.ledger, self._counting)
+        found = FailbackLook(())
+        if due(states) or not states:
+            found = look(self._clusters, _part(link, due(states)), link.ledger, self._counting)
         return FailbackPlan(
             link=link.name,
             back=back_name(link.name),
-            look=found if _reversed(states) is None else FailbackLook(()),
+            look=found,
             wins=self._asked.wins,
             states=states,
         )
@@ -247,12 +252,8 @@ class _Failback:
         if asked.to.absolute().parent.resolve() != asked.file.absolute().parent.resolve():
             text = f"must be in the folder of {asked.file}, as paths in a file begin there"
             raise ConfigError((ConfigProblem("--to", text),))
-        if asked.to.exists() and not _is_of(asked.to, made):
-            text = (
-                f"{asked.to} exists, and is not the file of link {made.link}; name another one with"
-                " --to, or remove it"
-            )
-            raise ConfigError((ConfigProblem("--to", text),))
+        if asked.to.exists():
+            _require_fit(asked.to, made, names.values())
         return made
 
     def _write(self, back: BackFile) -> None:
@@ -272,7 +273,7 @@ class _Failback:
         """Write that the link, or each topic that was failed over alone, is turned round."""
         self._hold()
         self._raise_level()
-        moves = Moves(self._link, [*states])
+        moves = Moves(self._link, [*due(states)])
         wins = {one.tp: winner for one in plan.look.partitions if (winner := plan.winner(one))}
         moved = []
         for state in moves.now:
@@ -333,15 +334,15 @@ def _require_ended(state: LinkState) -> None:
         )
 
 
-def _reversed(states: Mapping[TopicName, LinkState]) -> LinkState | None:
-    done = [each for each in states.values() if each.state == Stage.REVERSED]
-    return done[0] if done and len(done) == len(states) else None
+def _is_whole(states: Mapping[TopicName, LinkState]) -> bool:
+    """Whether the whole link is over, and not some topics alone."""
+    return not states or WHOLE_LINK in states
 
 
 def _part(link: OpenLink, states: Mapping[TopicName, LinkState]) -> LinkBooks:
     """Return the books of the topics that are turned round."""
     books = link.books
-    whole = not states or WHOLE_LINK in states
+    whole = _is_whole(states)
     part = books.copy()
     part.partitions = {
         tp: each
@@ -356,9 +357,24 @@ def all_salvaged(books: LinkBooks) -> list[Salvaged]:
     return [each for tp in sorted(books.partitions) for each in books.of(tp).salvaged]
 
 
-def _is_of(file: Path, made: BackFile) -> bool:
-    """Whether a file is that of the link back, as somebody may have edited it."""
-    try:
-        return f"link: {made.link}" in file.read_text("utf-8")
-    except (OSError, ValueError):
-        return False
+def _require_fit(to: Path, made: BackFile, mirrors: Iterable[str]) -> None:
+    """Raise if a file that is there is not that of the link back; somebody may have edited it.
+
+    Raises:
+        ConfigError: It is not, or names too few topics.
+    """
+    there = tree(to)
+    topics = there.get("topics")
+    include = topics.get("include", ()) if isinstance(topics, dict) else ()
+    said = tuple(map(str, include)) if isinstance(include, list) else ()
+    lacking = [name for name in mirrors if not fits(name, said)]
+    text = ""
+    if there.get("link") != made.link:
+        text = f"{to} exists, and is not the file of link {made.link}; name another one with --to"
+    elif lacking:
+        text = (
+            f"{to} exists, and its `topics.include` lacks {lacking[0]}; remove the file, so that it"
+            " is written anew, or add the topic"
+        )
+    if text:
+        raise ConfigError((ConfigProblem("--to", text),))

@@ -103,10 +103,14 @@ class FailbackPlan:
         return not (self.refusals or self.undecided) and bool(self.look.partitions)
 
     @property
-    def reversed(self) -> LinkState | None:
-        """The state of the link if it is turned round already."""
-        done = [each for each in self.states.values() if each.state == Stage.REVERSED]
-        return done[0] if done else None
+    def reversed(self) -> bool:
+        """Whether all is turned round already."""
+        return bool(self.states) and not due(self.states)
+
+
+def due(states: Mapping[TopicName, LinkState]) -> dict[TopicName, LinkState]:
+    """Return the states of what is not turned round yet."""
+    return {topic: each for topic, each in states.items() if each.state != Stage.REVERSED}
 
 
 def _open(own: LoneRecords) -> str:
