@@ -466,3 +466,28 @@ link: orders
 topics: {{include: [".*"]}}
 {run}
 """
+
+
+@pytest.mark.parametrize(
+    ("section", "problem"),
+    [
+        ("", ""),
+        ("records: {offsets: mapped}", ""),
+        ("records: {offsets: identical}", "records.offsets: offsets cannot stay identical"),
+        ("groups: {}", "groups: cannot be used with topics.twin"),
+    ],
+)
+def test_what_a_link_with_a_twin_cannot_do(write: Write, section: str, problem: str) -> None:
+    text = MINIMAL.replace('["orders"]', '["orders"], twin: back') + section + "\n"
+    if not problem:
+        assert load(write(text)).topics.twin == "back"
+        return
+    with pytest.raises(ConfigError, match=problem):
+        load(write(text))
+
+
+@pytest.mark.parametrize("name", ["orders", "a b"])
+def test_a_twin_is_another_link(write: Write, name: str) -> None:
+    text = MINIMAL.replace('["orders"]', f'["orders"], twin: "{name}"')
+    with pytest.raises(ConfigError, match=r"topics\.twin: (is this link itself|must be 1 to 100)"):
+        load(write(text))

@@ -95,3 +95,33 @@ def test_a_topic_that_was_made_again_is_no_copy(there: There) -> None:
     create_topic(target, there.name)
     _, problems = about(build(there.back()), there.name)
     assert not any("is itself a mirror topic" in text for text in problems)
+
+
+def twin_of(config: LinkConfig, twin: str) -> LinkConfig:
+    topics = config.topics.model_copy(update={"twin": LinkName(twin)})
+    return config.model_copy(update={"topics": topics})
+
+
+def test_links_that_name_each_other_may_run_at_once(there: There) -> None:
+    """One that names nobody, or another link, would copy back what the other one copies."""
+    back = twin_of(there.back(), there.name)
+    (text,) = about(build(back), there.name)[0]
+    assert f"its file has no `topics.twin`; set `topics.twin: {back.link}` in the file" in text
+    for named in ("somebody", back.link):
+        with open_link(twin_of(there.mirror.config, named)) as opened:
+            opened.prepare()
+            session = LinkSession(opened.name, opened.where, opened.target)
+            session.start()
+            try:
+                plan, third = build(back), build(twin_of(there.back(), "third"))
+            finally:
+                session.close()
+        problems, notes = about(plan, there.name)
+        assert "runs and is not the twin of this one, which is third" in "".join(
+            about(third, there.name)[0]
+        )
+        if named == back.link:
+            assert (problems, plan.topics) == ([], {there.name: there.name})
+            assert any("so what came from there is left out" in text for text in notes)
+        else:
+            assert "its file has `topics.twin: somebody`" in problems[0]

@@ -54,11 +54,17 @@ class PrivateWriters:
 
     def take(self, entry: ReadEntry) -> None:
         """Add one fact of any link. What a newer version wrote is passed over."""
-        if isinstance(entry, LinkIdentity):
-            self._clusters.setdefault(entry.link, entry.source_cluster)
+        if isinstance(entry, LinkIdentity) and entry.link not in self._clusters:
+            self._clusters[entry.link] = entry.source_cluster
+            # A raised feature level has moved the identity behind claims that came after it.
+            for claim in [each for each in self._opened.values() if each.link == entry.link]:
+                self._claim(claim)
         elif isinstance(entry, Opened):
-            for first in self._ids(entry):
-                self._opened[first] = entry
+            self._claim(entry)
+
+    def _claim(self, entry: Opened) -> None:
+        for first in self._ids(entry):
+            self._opened[first] = entry
 
     def _ids(self, entry: Opened) -> Iterator[ProducerId]:
         yield entry.producer_id  # a repair gives another one than the derived one

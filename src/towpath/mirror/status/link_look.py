@@ -22,6 +22,7 @@ from towpath.mirror.status.foretold import foretold
 from towpath.mirror.status.known_groups import GroupsStanding
 from towpath.mirror.status.ledger_lost import LostEntries, lost_entries
 from towpath.mirror.status.link_status import PartitionStatus, State, status
+from towpath.mirror.status.twin_lag import TwinLag
 from towpath.mirror.status.unread import with_unread
 from towpath.model.at_risk import AtRisk
 from towpath.model.errors import UnreachableError
@@ -86,6 +87,10 @@ class LinkLook:
     books: LinkBooks
     _session: Session | None = None
     _lease: LinkLease | None = None
+    _twin: TwinLag = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._twin = TwinLag(self.config)
 
     def once(self, topics: re.Pattern[str]) -> LinkStatus:
         """Observe the state of the link, and of the partitions of the named source topics.
@@ -107,7 +112,8 @@ class LinkLook:
             rows = without_source(self.config, self.books, self.target, PATIENCE)
         else:
             self.books.check_clusters(self.source.cluster.id(), self.target.cluster.id())
-            rows = with_unread(self._rows(), self.source, PATIENCE)
+            rows = self._twin.without(self._rows(), self.source)
+            rows = with_unread(rows, self.source, PATIENCE)
             rows = self._with_deleted(with_backlog(rows, self.source, PATIENCE))
         fresh = any(row.state is State.NOT_STARTED for row in rows)
         return LinkStatus(

@@ -20,6 +20,7 @@ from towpath.engine.slots import slots
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.status.link_status import PartitionStatus, State, status
+from towpath.mirror.status.twin_lag import TwinLag
 from towpath.mirror.status.unread import with_unread
 from towpath.mirror.verify.changes import changes_of, undefined
 from towpath.mirror.verify.deletions import TargetDeletions, parted
@@ -121,7 +122,8 @@ def _verify(
         client = stack.enter_context(Client(config.target, Side.TARGET, target))
         books = _read(config, source, target, Ledger(target, client))
         twin = twin_view(config, source, target, books)
-        rows = with_unread(status(config, books, source, target), source)
+        rows = TwinLag(config).without(status(config, books, source, target), source)
+        rows = with_unread(rows, source)
         observed = Observed(scope, books, source, target)
         away = {_tp(row): row.error for row in rows if row.state is State.NO_LEADER}
         troubles = away | {
