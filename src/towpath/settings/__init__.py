@@ -63,7 +63,7 @@ from towpath.settings.sections.store import (
     StoreLayout,
     StoreLock,
 )
-from towpath.settings.sections.topics import ConfigRules, Replicas, TopicsConfig
+from towpath.settings.sections.topics import ConfigRules, LinkTopics, Replicas, TopicsConfig
 from towpath.settings.units import ByteRate, Duration, Size
 
 __all__ = [
@@ -88,6 +88,7 @@ __all__ = [
     "GroupsConfig",
     "GssapiSasl",
     "LinkConfig",
+    "LinkTopics",
     "LockMode",
     "MetricsConfig",
     "Mm2Config",

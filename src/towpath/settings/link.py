@@ -26,7 +26,7 @@ from towpath.settings.sections.metrics import MetricsConfig
 from towpath.settings.sections.rates import MaxRates, RateConfig
 from towpath.settings.sections.records import OffsetsPolicy, RecordsConfig
 from towpath.settings.sections.schemas import SchemaIds, SchemasConfig
-from towpath.settings.sections.topics import TopicsConfig
+from towpath.settings.sections.topics import LinkTopics
 from towpath.settings.shape import Section
 from towpath.settings.units import Duration, Size, between
 
@@ -83,7 +83,7 @@ class LinkConfig(Section):
     link: Annotated[LinkName, AfterValidator(_link_name)] = Field(
         description="Name of this link in the ledger on the target; never change it later."
     )
-    topics: TopicsConfig = Field(description="Which topics, and their names on the target.")
+    topics: LinkTopics = Field(description="Which topics, and their names on the target.")
     records: RecordsConfig = Field(
         RecordsConfig.model_construct(),
         description="Where copying begins, and which offsets the copies get.",
@@ -183,7 +183,7 @@ class LinkConfig(Section):
 
     @field_validator("topics")
     @classmethod
-    def _not_onto_itself(cls, topics: TopicsConfig, info: ValidationInfo) -> TopicsConfig:
+    def _not_onto_itself(cls, topics: LinkTopics, info: ValidationInfo) -> LinkTopics:
         source, target = info.data.get("source"), info.data.get("target")
         if topics.twin is not None and not _LINK.fullmatch(topics.twin):
             raise placed_error(_LEGAL, "twin")

@@ -176,14 +176,6 @@ class TopicsConfig(TopicSelection):
         " counted.",
     )
 
-    twin: LinkName | None = Field(
-        None,
-        description="Name of the link that copies the same topics in the other direction, if both"
-        " sides are written (docs/howto/two-directions.md). Its file names this link likewise. Each"
-        " link leaves out what the other one wrote, by the producer ids of batches, and offsets are"
-        " mapped.",
-    )
-
     may_delete: tuple[Expression, ...] = Field(
         (),
         description="Regular expressions; if the whole name of a source topic matches one, its"
@@ -253,6 +245,18 @@ class TopicsConfig(TopicSelection):
             except ConfigError as error:
                 misnamed[topic] = str(error)
         return names, misnamed
+
+
+class LinkTopics(TopicsConfig):
+    """The topics that a link mirrors, with their names and configs on the target."""
+
+    twin: LinkName | None = Field(
+        None,
+        description="Name of the link that copies the same topics in the other direction, if both"
+        " sides are written (docs/howto/two-directions.md). Its file names this link likewise. Each"
+        " link leaves out what the other one wrote, by the producer ids of batches, and offsets are"
+        " mapped.",
+    )
 
 
 def _renaming(rename: str, include: tuple[str, ...]) -> Renaming:
