@@ -101,7 +101,8 @@ def look_at_groups(config: LinkConfig, wanted: Iterable[str] | None = None) -> G
     """
     with open_link(config) as link:
         gone = _why_gone(link)
-        report = GroupSync(link).once(write=False, gone=bool(gone))
+        everywhere = GroupSync(link, only=lambda _: True)  # also where the link has failed over
+        report = everywhere.once(write=False, gone=bool(gone))
         names = None if wanted is None else frozenset(wanted)
         chosen = [each for each in report.positions if names is None or each.group.name in names]
         with (

@@ -223,13 +223,15 @@ def partition_plan(
     elif beyond:
         target = TargetOffset(log_end)
         source = SourceOffset(log_end) if books.mode is Mode.IDENTICAL else source
+    # Where offsets are mapped, records behind the last receipt have no source offset that is known.
+    passed = 0 if books.mode is Mode.IDENTICAL else beyond if cut is None else cut.passed
     return PartitionPlan(
         tp=tp,
         target=opened.target,
         mode=str(books.mode or ""),
         source_end=source,
         target_end=target,
-        missing=max(0, source_end - source) if source_end >= 0 else UNKNOWN,
+        missing=max(0, source_end - source - passed) if source_end >= 0 else UNKNOWN,
         as_of=receipt.at if receipt is not None else opened.at,
         log_end=log_end,
         beyond=beyond,
