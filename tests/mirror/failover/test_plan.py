@@ -1,0 +1,220 @@
+"""What a failover foretells, where it cuts, and what it fences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.support.ledger.books import TP, opened, receipt
+from towpath.cluster.metadata import ProducerState
+from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
+from towpath.ledger.books import PartitionBooks
+from towpath.ledger.offsets import Exactness, TranslatedOffset
+from towpath.ledger.producers import producer_id
+from towpath.mirror.failover.cuts import cut_of
+from towpath.mirror.failover.drain import Drain
+from towpath.mirror.failover.fences import COORDINATOR_EPOCH, EPOCH, fence_of
+from towpath.mirror.failover.plan import (
+    UNKNOWN,
+    FailoverPlan,
+    PartitionPlan,
+    partition_plan,
+    with_known,
+)
+from towpath.model.groups import ClientGroup
+from towpath.model.nouns import (
+    ClusterId,
+    LinkName,
+    Mode,
+    ProducerId,
+    SourceOffset,
+    TargetOffset,
+)
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.records.target.claims import Claim
+
+LINK, SOURCE = LinkName("l"), ClusterId("old")
+MAPPED = {"mode": Mode.MAPPED}
+
+
+def books(source: int = 100, target: int = 100, **changes: Any) -> PartitionBooks:
+    made = PartitionBooks()
+    mode = changes.get("mode", Mode.IDENTICAL)
+    made.take(opened(mode=mode))
+    run = SourceOffset(0), TargetOffset(target - source), source
+    ends = {"source_end": SourceOffset(source), "target_end": TargetOffset(target), "run": run}
+    made.take(receipt(**{**ends, "sequence": 100, "records": 100, **changes}))
+    return made
+
+
+def state(producer: int, last: int = 99, epoch: int = 0, coordinator: int = -1) -> ProducerState:
+    return ProducerState(
+        id=ProducerId(producer),
+        last_sequence=last,
+        last_timestamp=0,
+        open_since=-1,
+        epoch=epoch,
+        coordinator_epoch=coordinator,
+    )
+
+
+def test_where_the_source_answers_what_is_missing_is_exact() -> None:
+    plan = partition_plan(TP, books(), 100, 107)
+    assert (plan.source_end, plan.target_end, plan.missing) == (100, 100, 7)
+    assert plan.sentence == "t-0: offsets 100 to 106 are not mirrored"
+
+
+def test_where_it_does_not_what_groups_had_read_is_the_least() -> None:
+    plan = partition_plan(TP, books(at=1000), 100, UNKNOWN)
+    assert plan.missing == UNKNOWN
+    position = _position(source=103, answer=(100, Exactness.NOT_YET))
+    [told] = with_known([plan], _report(position))
+    assert told.at_least == 3
+    assert told.sentence.startswith("t-0: at least 3 offsets not mirrored, as of 1970")
+    whole = _plan([told], position)
+    assert (whole.lost, whole.unknown, whole.costs) == (3, 1, True)
+    [stands] = whole.positions
+    assert (stands.ahead, stands.follow, stands.again, stands.exact) == (3, 0, 0, False)
+
+
+def test_records_behind_the_last_receipt_are_on_the_target_too() -> None:
+    plan = partition_plan(TP, books(), 105, 107)
+    assert (plan.source_end, plan.target_end, plan.missing, plan.beyond) == (105, 105, 2, 5)
+    cut = cut_of(LINK, books(), plan, 7)
+    assert (cut.source_end, cut.target_end, cut.records, cut.passed) == (105, 105, 105, 0)
+
+
+def test_where_offsets_are_mapped_nobody_but_the_source_knows_which_they_are() -> None:
+    plan = partition_plan(TP, books(100, 103, **MAPPED), 108, 107)
+    assert (plan.source_end, plan.target_end, plan.missing, plan.beyond) == (100, 108, 2, 5)
+    cut = cut_of(LINK, books(100, 103, **MAPPED), plan, 7)
+    assert (cut.source_end, cut.target_end, cut.passed) == (100, 108, 5)
+
+
+def test_what_others_wrote_behind_the_copy_is_the_clients() -> None:
+    plan = partition_plan(TP, books(), 105, 107, ahead=0)
+    assert (plan.source_end, plan.target_end, plan.missing, plan.beyond) == (100, 100, 7, 0)
+    cut = cut_of(LINK, books(), plan, 7, TargetOffset(105), 1)
+    assert (cut.source_end, cut.target_end, cut.fences) == (100, 100, 1)
+
+
+def test_what_comes_between_the_look_and_the_fence_is_the_links() -> None:
+    plan = partition_plan(TP, books(), 100, 107)
+    cut = cut_of(LINK, books(), plan, 7, TargetOffset(104), 1)
+    assert (cut.source_end, cut.target_end) == (104, 104)
+
+
+def test_an_earlier_cut_holds_unless_the_link_copied_on() -> None:
+    known = books()
+    cut = cut_of(LINK, known, partition_plan(TP, known, 100, 100), 5, TargetOffset(100), 1)
+    known.take(cut)
+    plan = partition_plan(TP, known, 150, UNKNOWN)
+    assert (plan.cut, plan.target_end, plan.beyond) == (cut, 100, 0)
+    known.take(receipt(copier="later", records=120, sequence=120, source_end=SourceOffset(120),
+                       target_end=TargetOffset(120)))  # fmt: skip
+    assert partition_plan(TP, known, 120, UNKNOWN).cut is None
+
+
+def test_the_offset_map_knows_what_a_failover_found_behind_the_last_receipt() -> None:
+    known = books()
+    assert known.offsets().to_target(SourceOffset(105)).exactness is Exactness.NOT_YET
+    known.take(cut_of(LINK, known, partition_plan(TP, known, 105, UNKNOWN), 5))
+    answers = [known.offsets().to_target(SourceOffset(n)) for n in (99, 103, 105)]
+    assert [(each.offset, each.exactness) for each in answers] == [
+        (99, Exactness.EXACT), (103, Exactness.EXACT), (105, Exactness.EXACT),
+    ]  # fmt: skip
+
+
+def test_all_ids_under_which_something_may_come_are_fenced_with_the_highest_epoch() -> None:
+    data = 1
+    marker = producer_id(
+        LINK, SOURCE, opened().source_topic_id, opened().target_topic_id, TP, purpose="marker"
+    )
+    claim = Claim(index=2, number=5, epoch=7)
+    filled = claim.marker(marker)
+    states = [
+        state(data), state(filled.producer_id, -1, filled.epoch, filled.coordinator_epoch)
+    ]  # fmt: skip
+    made = fence_of(LINK, SOURCE, TP, books(), states, TargetOffset(100))
+    assert made.own == made.ids == (data, marker + 2)
+    assert {(m.epoch, m.coordinator_epoch) for m in made.markers} == {(EPOCH, COORDINATOR_EPOCH)}
+    alone = fence_of(LINK, SOURCE, TP, books(generation=3), [state(4)], TargetOffset(100))
+    assert alone.own == (data + 3,)
+
+
+def test_what_is_fenced_already_is_not_fenced_again() -> None:
+    done = fence_of(LINK, SOURCE, TP, books(), [state(1, -1, EPOCH)], TargetOffset(101))
+    assert (done.own, done.ids) == ((1,), ())
+    assert done.since == 100
+
+
+@pytest.mark.parametrize(
+    ("reason", "stays_away"),
+    [
+        (Reason.of(ReasonCode.GROUP_HAS_MEMBERS, group="g", state="Stable"), True),
+        (Reason.of(ReasonCode.GROUP_AHEAD, known=7, offset=5), False),
+        (Reason.of(ReasonCode.TOPIC_NOT_MIRRORED), False),
+    ],
+)
+def test_positions_that_are_left_out_on_purpose_need_nobody(
+    reason: Reason, *, stays_away: bool
+) -> None:
+    away = replace(_position(), reason=reason)
+    plan = _plan([partition_plan(TP, books(), 100, 100)], away)
+    assert bool(plan.left) is stays_away
+    assert plan.costs is stays_away
+
+
+def test_nothing_lost_and_nothing_twice_costs_nothing() -> None:
+    plan = _plan([partition_plan(TP, books(), 100, 100)], _position())
+    assert not plan.costs
+    assert (plan.lost, plan.again, plan.unknown) == (0, 0, 0)
+    unsure = _plan(
+        [partition_plan(TP, books(), 100, 100)], _position(answer=(60, Exactness.BOUNDED))
+    )
+    assert unsure.costs
+
+
+def test_a_drain_is_over_when_all_is_copied_and_nobody_writes() -> None:
+    behind, done = (partition_plan(TP, books(), 100, end) for end in (107, 100))
+    drain = Drain(quiet=0.0)
+    drain.look([behind])
+    assert (drain.over, drain.done, drain.left) == (False, (0, 1), [behind.sentence])
+    drain.look([done])
+    assert drain.over
+    busy = Drain(quiet=60.0)
+    busy.look([done])
+    assert not busy.over
+    assert "somebody still writes" in busy.left[0]
+
+
+def _position(
+    source: int = 60, answer: tuple[int, Exactness] = (60, Exactness.EXACT)
+) -> GroupPosition:
+    offset, exactness = answer
+    return GroupPosition(
+        group=ClientGroup("g"),
+        mirror_group="g",
+        tp=TP,
+        mirror=TP,
+        source=SourceOffset(source),
+        metadata="",
+        answer=TranslatedOffset(TargetOffset(offset), exactness),
+        outcome=PositionOutcome.NOT_ATTEMPTED,
+    )
+
+
+def _report(*positions: GroupPosition) -> SyncReport:
+    group = GroupReport(
+        group=ClientGroup("g"), mirror_group="g", source_state="", target_state="", at=0,
+        positions=positions,
+    )  # fmt: skip
+    return SyncReport(at=0, groups=(group,))
+
+
+def _plan(partitions: list[PartitionPlan], *positions: GroupPosition) -> FailoverPlan:
+    return FailoverPlan(
+        link=LINK, at=0, topics=(), partitions=tuple(partitions), groups=_report(*positions)
+    )
