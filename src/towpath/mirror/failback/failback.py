@@ -37,6 +37,7 @@ from towpath.mirror.failback.look import FailbackLook, look
 from towpath.mirror.failback.plan import FailbackPlan, borders, due, salvaged
 from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
 from towpath.mirror.failover.moves import Moves
+from towpath.mirror.twin import require_no_twin
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError, StoppedError
 from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 from towpath.plan.lease import Lease
@@ -91,6 +92,9 @@ class FailbackReport:
     missing: tuple[str, ...] = ()
 
 
+_TWIN = "a link with a twin is not turned round: the twin copies back already"
+
+
 def failback(config: LinkConfig, asked: FailbackRequest) -> FailbackReport:
     """Turn a link round that was failed over or cut over; both clusters must answer.
 
@@ -103,6 +107,7 @@ def failback(config: LinkConfig, asked: FailbackRequest) -> FailbackReport:
         SalvageDiffersError: A salvage topic does not hold what it should.
         StoppedError: The user asked to stop; a repeated failback goes on.
     """
+    require_no_twin(config, _TWIN)
     with ExitStack() as stack:
         link = stack.enter_context(open_link(config))
         read_begun(link)

@@ -41,6 +41,7 @@ from towpath.mirror.failover.look import Looker, Scope
 from towpath.mirror.failover.moves import Moves, sealed, undone
 from towpath.mirror.failover.plan import FailoverPlan, PartitionPlan, PositionPlan, with_known
 from towpath.mirror.mm2.publish import publishing
+from towpath.mirror.twin import require_no_twin
 from towpath.model.errors import LedgerError, LinkHeldError, StoppedError
 from towpath.model.nouns import Side, TargetOffset, TopicPartition
 from towpath.plan.lease import Lease, last_signs
@@ -100,6 +101,12 @@ class FailoverReport:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
+_TWIN = (
+    "a link with a twin is not failed over: both clusters are written already, so clients go to the"
+    " other one, and the two links bring the rest over once both clusters answer"
+)
+
+
 def failover(config: LinkConfig, asked: FailoverRequest) -> FailoverReport:
     """Fail over a link, or some topics of it; the source may be gone.
 
@@ -109,6 +116,7 @@ def failover(config: LinkConfig, asked: FailoverRequest) -> FailoverReport:
         LedgerError: The link never ran, joins other clusters, or is turned round already.
         StoppedError: The user asked to stop; a repeated failover goes on.
     """
+    require_no_twin(config, _TWIN)
     with ExitStack() as stack:
         link = stack.enter_context(open_link(config))
         read_begun(link)

@@ -22,7 +22,8 @@ from towpath.ledger.wishes import signature
 from towpath.mirror.quarantine.changing import Ids, PresentChange, UnchangedError
 from towpath.mirror.quarantine.quarantined import OpenQuarantine, RecordFilter, open_quarantine
 from towpath.mirror.quarantine.writing import ReplayWriter, Written
-from towpath.model.errors import ConfigError, ConfigProblem, RefusedError
+from towpath.mirror.twin import require_no_twin
+from towpath.model.errors import RefusedError
 from towpath.model.nouns import Mode, ProducerId, TopicPartition
 from towpath.runtime.clock import now_ms
 from towpath.settings import LinkConfig, OffsetsPolicy
@@ -98,12 +99,11 @@ def replay(config: LinkConfig, asked: ReplayRequest) -> ReplayReport:
         LedgerError: The link never ran.
         ConfigError: The link has a twin.
     """
-    if config.topics.twin is not None:
-        text = (
-            "records of the quarantine topic are not replayed where both sides are written: the"
-            " twin would copy them to the source, which has them already"
-        )
-        raise ConfigError((ConfigProblem("topics.twin", text),))
+    require_no_twin(
+        config,
+        "records of the quarantine topic are not replayed where both sides are written: the"
+        " twin would copy them to the source, which has them already",
+    )
     with open_quarantine(config) as here:
         due, left = _planned(here, asked)
         if not due or not asked.agreed(due, left):

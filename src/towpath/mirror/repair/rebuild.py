@@ -29,11 +29,10 @@ from towpath.mirror.repair.found import (
     judged,
     last_own,
 )
+from towpath.mirror.twin import require_no_twin
 from towpath.mirror.verify.ranges import common_range
 from towpath.mirror.verify.verify import Observed, Scope, compared
 from towpath.model.errors import (
-    ConfigError,
-    ConfigProblem,
     RefusedError,
     StepOutdatedError,
     StoppedError,
@@ -103,13 +102,12 @@ def rebuild(config: LinkConfig, asked: RebuildRequest) -> RebuildReport:
         StoppedError: The user asked to stop.
         ConfigError: The link has a twin.
     """
-    if config.topics.twin is not None:
-        text = (
-            "a lost ledger is not brought back where both sides are written, as it alone tells the"
-            " twin's records from those of clients; delete the mirror topics of one side, or give"
-            " both links new names and `records.start: latest`"
-        )
-        raise ConfigError((ConfigProblem("topics.twin", text),))
+    require_no_twin(
+        config,
+        "a lost ledger is not brought back where both sides are written, as it alone tells the"
+        " twin's records from those of clients; delete the mirror topics of one side, or give"
+        " both links new names and `records.start: latest`",
+    )
     with ExitStack() as stack:
         link = stack.enter_context(open_link(config))
         link.look()
