@@ -9,15 +9,15 @@ import pytest
 
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import WHOLE_LINK, LinkState, ReadEntry, Removed, Stage
+from towpath.ledger.entries import WHOLE_LINK, LinkStage, LinkState, ReadEntry, Removed
 from towpath.ledger.states import (
     AnyState,
-    Committed,
     Draining,
     FailedOver,
+    Mirroring,
     Mover,
+    OneWay,
     Reversed,
-    Running,
     Sealed,
     begun,
     state_of,
@@ -29,10 +29,10 @@ LINK, BACK = LinkName("orders-to-new"), LinkName("orders-to-new-back")
 ORDERS, PAY = TopicName("orders"), TopicName("pay")
 BY = Mover("ana", "ops-1", 1000)
 MOVES = {
-    Running: {"drain", "seal"},
+    Mirroring: {"drain", "seal"},
     Draining: {"give_up", "seal"},
     Sealed: {"undo", "commit"},
-    Committed: {"fail_over"},
+    OneWay: {"fail_over"},
     FailedOver: {"again", "reverse"},
     Reversed: set[str](),
 }
@@ -45,7 +45,7 @@ def books_of(*facts: ReadEntry) -> LinkBooks:
     return books
 
 
-def running(topic: TopicName = WHOLE_LINK) -> Running:
+def running(topic: TopicName = WHOLE_LINK) -> Mirroring:
     return begun(LINK, topic)
 
 
@@ -144,5 +144,5 @@ def test_an_unknown_state_of_ones_own_link_is_refused_and_of_another_link_it_is_
 
 
 def test_every_stage_has_a_type() -> None:
-    for stage in Stage:
+    for stage in LinkStage:
         assert state_of(replace(running().entry, state=stage.value)).entry.state == stage

@@ -10,12 +10,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.support.steps import KillingSteps
+from tests.support.archive.steps import KillingSteps
 from towpath.cluster.admin.groups.admin import GroupAdmin
 from towpath.cluster.admin.producers import ProducerAdmin
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.failover.failover import FailoverRequest, failover
-from towpath.mirror.failover.look import Scope
+from towpath.mirror.failover.look import FailoverScope
 from towpath.settings import load
 
 
@@ -26,7 +26,7 @@ def main() -> None:
     steps.around(Ledger, "append")
     steps.around(ProducerAdmin, "write_markers")
     steps.around(GroupAdmin, "write", "delete")
-    failover(load(Path(path)), FailoverRequest(scope=Scope(), agreed=lambda _: True))
+    failover(load(Path(path)), FailoverRequest(scope=FailoverScope(), agreed=lambda _: True))
     print(steps.count)  # noqa: T201
 
 

@@ -13,7 +13,7 @@ from tests.support.here import MASTER, Here
 from tests.support.kafka import Record, consume, produce
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.entries import Stage
+from towpath.ledger.entries import LinkStage
 from towpath.model.nouns import Mode
 
 NewName = Callable[[str], str]
@@ -85,7 +85,7 @@ def _is_reversed(mirror: Mirror, here: Here, file: str) -> None:
     """The link runs no more, and the link back goes on; a failback again changes nothing."""
     state = mirror.link_books().state_of()
     assert state is not None
-    assert (state.state, state.back) == (Stage.REVERSED, f"{mirror.topic}-back")
+    assert (state.state, state.back) == (LinkStage.REVERSED, f"{mirror.topic}-back")
     assert state.wins == "target"
     refused = here.run(file, "--until-caught-up")
     assert (refused.code, "LINK_SEALED" in refused.said) == (4, True), refused.said

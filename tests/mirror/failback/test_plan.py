@@ -9,7 +9,7 @@ import pytest
 from tests.support.failback import CUT, SALVAGED, found, log
 from tests.support.ledger.books import TP, opened
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Cut, LinkState, Opened, Stage
+from towpath.ledger.entries import Cut, LinkStage, LinkState, Opened
 from towpath.mirror.failback.divergence import Divergence
 from towpath.mirror.failback.failback import require_over
 from towpath.mirror.failback.look import FailbackLook
@@ -101,7 +101,7 @@ def test_a_topic_that_cannot_go_back_stops_all() -> None:
     assert "has copied no topic" in refusal(plan())
 
 
-def state(stage: Stage, topic: str = "") -> LinkState:
+def state(stage: LinkStage, topic: str = "") -> LinkState:
     return LinkState(
         link=LinkName("l"),
         topic=TopicName(topic),
@@ -121,7 +121,7 @@ def books(*entries: LinkState | Opened | Cut) -> LinkBooks:
 
 
 def test_topics_that_failed_over_later_are_turned_round_alone() -> None:
-    over, done = state(Stage.FAILED_OVER, "t"), state(Stage.REVERSED, "u")
+    over, done = state(LinkStage.FAILED_OVER, "t"), state(LinkStage.REVERSED, "u")
     assert due({over.topic: over, done.topic: done}) == {"t": over}
     made = plan(found(log(10), log(17)))
     assert not made.reversed
@@ -133,9 +133,9 @@ def test_only_what_is_over_is_turned_round() -> None:
     with pytest.raises(LedgerError, match="neither failed over nor cut over"):
         require_over(books())
     with pytest.raises(LedgerError, match="is sealed: its failover did not end"):
-        require_over(books(state(Stage.SEALED)))
+        require_over(books(state(LinkStage.SEALED)))
     assert require_over(books(opened(), CUT)) == {}
-    over = state(Stage.FAILED_OVER)
+    over = state(LinkStage.FAILED_OVER)
     assert require_over(books(over)) == {"": over}
-    part = state(Stage.FAILED_OVER, "t")
+    part = state(LinkStage.FAILED_OVER, "t")
     assert require_over(books(part)) == {"t": part}

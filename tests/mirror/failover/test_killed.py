@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.archive.victims import victim
 from tests.support.here import Here
 from tests.support.kafka import Record, commit, consume, create_topic, end_offsets, produce
 from tests.support.mirror import Mirror
-from tests.support.victims import victim
 from towpath.dev.broker import LocalCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.soak]

@@ -57,7 +57,7 @@ from towpath.ledger.entries.session import (
     Released,
     Session,
 )
-from towpath.ledger.entries.state import CLOSED, STAGES, LinkState, Stage
+from towpath.ledger.entries.state import CLOSED, STAGES, LinkStage, LinkState
 from towpath.ledger.entries.step import Journal, Phase
 from towpath.ledger.entries.twin import Twinned
 
@@ -90,6 +90,7 @@ __all__ = [
     "LeaseHolder",
     "LinkIdentity",
     "LinkLease",
+    "LinkStage",
     "LinkState",
     "MissingEvents",
     "Opened",
@@ -113,7 +114,6 @@ __all__ = [
     "Session",
     "SetRate",
     "Share",
-    "Stage",
     "Stretch",
     "Tally",
     "TransactionalProducer",

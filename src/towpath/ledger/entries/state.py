@@ -12,7 +12,7 @@ from towpath.model.nouns import LinkName, TopicName
 from towpath.runtime.clock import now_ms, readable
 
 
-class Stage(StrEnum):
+class LinkStage(StrEnum):
     """The states of a link, or of one of its topics. No entry means that it is running."""
 
     RUNNING = "running"
@@ -26,8 +26,8 @@ class Stage(StrEnum):
     """Another link copies what clients write on the target back to the source."""
 
 
-STAGES = frozenset(Stage)
-CLOSED = frozenset({Stage.SEALED, Stage.FAILED_OVER, Stage.REVERSED})
+STAGES = frozenset(LinkStage)
+CLOSED = frozenset({LinkStage.SEALED, LinkStage.FAILED_OVER, LinkStage.REVERSED})
 """States in which nothing may be copied."""
 
 
@@ -40,7 +40,7 @@ class LinkState:
 
     Attributes:
         topic: The source topic, `WHOLE_LINK` for all of them.
-        state: The state: a value of `Stage`, or one that a later version added.
+        state: The state: a value of `LinkStage`, or one that a later version added.
         since: When the link got into this state, in ms since 1970.
         user: Who moved it there; `host`, on which machine; `version`, by which Towpath.
         deadline: When somebody has to look if the next state is not reached, in ms since 1970; 0
@@ -81,7 +81,7 @@ class LinkState:
     @property
     def tells(self) -> bool:
         """Whether the state is another than that of a link which only copies."""
-        return self.state != Stage.RUNNING
+        return self.state != LinkStage.RUNNING
 
     def __str__(self) -> str:
         what = f"topic {self.topic}" if self.topic else "link"

@@ -22,7 +22,7 @@ from towpath.mirror.failover.failover import (
 from towpath.mirror.failover.failover import (
     failover as fail_over,
 )
-from towpath.mirror.failover.look import Scope
+from towpath.mirror.failover.look import FailoverScope
 from towpath.mirror.failover.moves import undo as take_back
 from towpath.mirror.failover.plan import FailoverPlan
 from towpath.mirror.show.failover_picture import as_json, done_lines, plan_picture
@@ -88,7 +88,7 @@ def failover(
                     console(stderr=True).print(plan_picture(plan))
                 return not dry_run and (yes or _agreed(plan))
 
-        scope = Scope(names(topics), tuple(map(str, names(groups, "--groups"))))
+        scope = FailoverScope(names(topics), tuple(map(str, names(groups, "--groups"))))
         asked = FailoverRequest(
             scope=scope,
             agreed=agreed,

@@ -22,13 +22,13 @@ from towpath.ledger.entries import (
     LEVEL,
     WHOLE_LINK,
     Entry,
+    LinkStage,
     LinkState,
     Salvaged,
-    Stage,
 )
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
-from towpath.ledger.states import AnyState, FailedOver, Mover, Running
+from towpath.ledger.states import AnyState, FailedOver, Mirroring, Mover
 from towpath.ledger.wishes import read_begun
 from towpath.mirror.failback.back_file import BackFile, back_file, back_name
 from towpath.mirror.failback.clusters import BothClusters, both_clusters
@@ -302,7 +302,7 @@ _STILL_WRITTEN = (
 
 
 def _reversed_from(state: AnyState, by: Mover, back: LinkName, wins: str) -> AnyState:
-    if isinstance(state, Running):  # a cutover ended it, which has no state of its own
+    if isinstance(state, Mirroring):  # a cutover ended it, which has no state of its own
         state = state.seal(by, 0).commit(by, 0).fail_over(by)
     assert isinstance(state, FailedOver)  # noqa: S101  # by `require_over`
     return state.reverse(by, back, wins)
@@ -315,7 +315,7 @@ def require_over(books: LinkBooks) -> dict[TopicName, LinkState]:
         LedgerError: The link was neither failed over nor cut over, or a failover did not end.
     """
     whole = books.state_of()
-    if whole is not None and whole.state != Stage.RUNNING:
+    if whole is not None and whole.state != LinkStage.RUNNING:
         _require_ended(whole)
         return {WHOLE_LINK: whole}
     own = {topic: each for topic, each in books.states.items() if each.is_closed}
@@ -332,7 +332,7 @@ def require_over(books: LinkBooks) -> dict[TopicName, LinkState]:
 
 
 def _require_ended(state: LinkState) -> None:
-    if state.state not in {Stage.FAILED_OVER, Stage.REVERSED}:
+    if state.state not in {LinkStage.FAILED_OVER, LinkStage.REVERSED}:
         what = f"topic {state.topic} of link {state.link}" if state.topic else f"link {state.link}"
         raise LedgerError(
             f"{what} is {state.state}: its failover did not end; `towpath failover FILE` goes on"

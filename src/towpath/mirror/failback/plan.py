@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from towpath.ledger.entries import Cut, LinkState, Salvaged, Stage
+from towpath.ledger.entries import Cut, LinkStage, LinkState, Salvaged
 from towpath.mirror.failback.divergence import Divergence, LoneRecords
 from towpath.mirror.failback.look import FailbackLook
 from towpath.model.amounts import counted
@@ -110,7 +110,7 @@ class FailbackPlan:
 
 def due(states: Mapping[TopicName, LinkState]) -> dict[TopicName, LinkState]:
     """Return the states of what is not turned round yet."""
-    return {topic: each for topic, each in states.items() if each.state != Stage.REVERSED}
+    return {topic: each for topic, each in states.items() if each.state != LinkStage.REVERSED}
 
 
 def _open(own: LoneRecords) -> str:

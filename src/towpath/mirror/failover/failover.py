@@ -27,17 +27,17 @@ from towpath.ledger.entries import LEVEL, Cut, LinkIdentity, LinkState
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.states import (
-    Committed,
     Draining,
+    Mirroring,
+    OneWay,
     Reversed,
-    Running,
     Sealed,
 )
 from towpath.ledger.wishes import read_begun, require_copied
 from towpath.mirror.failover.cuts import cut_of
 from towpath.mirror.failover.drain import Drain
 from towpath.mirror.failover.fences import Fence, Fenced, Fencer, fence_of, fence_transactions
-from towpath.mirror.failover.look import Looker, Scope
+from towpath.mirror.failover.look import FailoverScope, Looker
 from towpath.mirror.failover.moves import Moves, sealed, undone
 from towpath.mirror.failover.plan import FailoverPlan, PartitionPlan, PositionPlan, with_known
 from towpath.mirror.mm2.publish import publishing
@@ -69,7 +69,7 @@ class FailoverRequest:
         told: Called with the progress.
     """
 
-    scope: Scope
+    scope: FailoverScope
     agreed: Callable[[FailoverPlan], bool]
     wait: float = 0.0
     stop: threading.Event = field(default_factory=threading.Event)
@@ -169,7 +169,7 @@ class _Failover:
         link, moves, asked = self._link, self._moves, self._asked
         _require_drain(report.plan)
         until, patience = moves.later(), Deadline.after(asked.wait)
-        copying = [each for each in moves.now if isinstance(each, Running)]
+        copying = [each for each in moves.now if isinstance(each, Mirroring)]
         if copying:
             moves.write([each.drain(moves.by, until) for each in copying])
         drain = Drain()
@@ -328,7 +328,7 @@ class _Failover:
         if not (report.fenced.failed or after.trouble):
             moves.write(
                 [
-                    each.fail_over(moves.by, **known) if isinstance(each, Committed) else each
+                    each.fail_over(moves.by, **known) if isinstance(each, OneWay) else each
                     for each in moves.now
                 ]
             )
@@ -342,7 +342,7 @@ class _Failover:
         )
 
 
-_COPYING = (Running, Draining)
+_COPYING = (Mirroring, Draining)
 
 
 def _require_drain(plan: FailoverPlan) -> None:

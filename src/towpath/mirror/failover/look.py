@@ -36,7 +36,7 @@ PATIENCE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class FailoverScope:
     """What of a link is to fail over.
 
     Attributes:
@@ -73,7 +73,7 @@ class Looker:
     """
 
     link: OpenLink
-    scope: Scope
+    scope: FailoverScope
     gone: str | None = None
 
     @property

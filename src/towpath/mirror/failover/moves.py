@@ -12,11 +12,11 @@ from towpath.ledger.ledger import SESSIONS
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.states import (
     AnyState,
-    Committed,
     Draining,
     FailedOver,
+    Mirroring,
     Mover,
-    Running,
+    OneWay,
     Sealed,
     begun,
     state_of,
@@ -61,7 +61,7 @@ def undone(state: AnyState, by: Mover) -> AnyState:
     name = state.entry.state.replace("_", " ")
     why = (
         "fences or offsets of groups are written, which stay; `towpath failover FILE` goes on"
-        if isinstance(state, Committed)
+        if isinstance(state, OneWay)
         else "there is no failover to take back"
     )
     raise LedgerError(f"link {state.entry.link} is {name}: {why}")
@@ -100,6 +100,6 @@ class Moves:
 
 def sealed(state: AnyState, by: Mover, until: int) -> AnyState:
     """Return the state in which nothing is copied, whatever an earlier attempt came to."""
-    if isinstance(state, Running | Draining):
+    if isinstance(state, Mirroring | Draining):
         return state.seal(by, until)
     return state.again(by, until) if isinstance(state, FailedOver) else state

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from towpath.groups.counts import GroupCounts
-from towpath.ledger.entries import Stage
+from towpath.ledger.entries import LinkStage
 from towpath.metering.detail import LIMIT, chosen
 from towpath.metering.measurement import Measurement, Samples, alone, labelled
 from towpath.metering.metric import Metric
@@ -66,7 +66,7 @@ def measured(now: Reading, about: About) -> Iterator[Measurement]:
     yield from _steps(now, about)
     yield from _waits(now)
     yield alone(names.RETENTION_HELD, now.retention_held)
-    yield labelled(names.LINK_STATE, {each.value: each == now.state for each in Stage})
+    yield labelled(names.LINK_STATE, {each.value: each == now.state for each in LinkStage})
     yield alone(names.EVENTS_LOST, now.events_lost)
     yield alone(names.SCHEMA_IDS_AWAITED, now.ids_awaited)
     yield labelled(names.SCHEMA_IDS_UNTRANSLATED, now.ids_passed)

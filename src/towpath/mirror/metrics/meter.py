@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from towpath.groups.counts import GroupCounts, GroupsReading, counted_in
-from towpath.ledger.entries import Stage
+from towpath.ledger.entries import LinkStage
 from towpath.metering.meter import Meter
 from towpath.mirror.metrics.stand import Stand
 from towpath.model.nouns import TopicName
@@ -75,7 +75,7 @@ class Reading:
         throttled: For how many seconds brokers asked us to wait, by side.
         limits: The limits in bytes per second that hold.
         limit_waits: For how many seconds slices waited for limits, by topic; "" for the link.
-        state: The state of the link: a value of `Stage`.
+        state: The state of the link: a value of `LinkStage`.
         retention_held: On how many mirror topics that have caught up retention stays held back.
         events_lost: How many events were not written.
         failed_rounds: How many rounds, by the error's code.
@@ -104,7 +104,7 @@ class Reading:
     limits: RateLimits = NO_LIMIT
     limit_waits: Mapping[str, float] = field(default_factory=dict)
     retention_held: int = 0
-    state: str = Stage.RUNNING.value
+    state: str = LinkStage.RUNNING.value
     events_lost: int = 0
     trouble: bool = False
     looked_at: int | None = None
@@ -246,7 +246,7 @@ class LinkMeter(Meter[Reading]):
             self.tell(replace(self.read(), retention_held=topics))
 
     def state(self, state: str) -> None:
-        """Record the state of the link: a value of `Stage`."""
+        """Record the state of the link: a value of `LinkStage`."""
         with self._lock:
             self.tell(replace(self.read(), state=state))
 

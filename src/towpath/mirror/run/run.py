@@ -13,7 +13,7 @@ from towpath.engine.rounds import Rounds
 from towpath.engine.slots import Slots, following
 from towpath.engine.starting import Starting
 from towpath.groups.loop import GroupLoop
-from towpath.ledger.entries import Stage
+from towpath.ledger.entries import LinkStage
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.mirror.metrics.feeding import telling, telling_groups
@@ -330,7 +330,7 @@ class _Mirror:
         target = link.target.throttled + slices[Side.TARGET]
         self._meter.throttled({Side.SOURCE: source, Side.TARGET: target})
         state = self._link.books.state_of()
-        self._meter.state(state.state if state is not None else Stage.RUNNING)
+        self._meter.state(state.state if state is not None else LinkStage.RUNNING)
         self._meter.events_lost(self._link.events.lost)
         self._tell_limits()
         self._tell_left_out()
