@@ -62,7 +62,7 @@ _COMMANDS = """\
 | `checkpoints` | each group stands at its checkpoints | a group was left, or its answer was lost |
 | `import` | all that was asked for is written | something has no equal, is missing or was left |
 | `cutover` | the clients can be moved | leave the clients where they are |
-| `failover` | clients can go on, and nothing is lost or read twice | see what is, or is left to do |
+| `failover` | clients can go on, nothing is lost or read twice | see what is, or is left to do |
 | `failback` | the link is turned round, and the link back has caught up | it is not, see why |
 | `salvage ls` | all that was salvaged was replayed | a record was not replayed, or is missing |
 | `salvage replay` | all that is meant was replayed | a record was left, or there was none |
