@@ -14,14 +14,13 @@ from towpath.cli.options import ReportOption, require_writable, write_report
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.mirror.plan.link_plan import build
-from towpath.mirror.show.plan_picture import picture
+from towpath.mirror.show.plan_picture import picture, show_step
 from towpath.mirror.show.step_shapes import ApplyJson
 from towpath.mirror.subjects import SUBJECTS
-from towpath.model.errors import ConfigError, ConfigProblem, TowpathError
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.plan.applier import Applied
 from towpath.plan.apply import ApplyRequest
 from towpath.plan.apply import apply as apply_plan
-from towpath.plan.explain import sentence
 from towpath.plan.finished import AlreadyDone, already_done
 from towpath.plan.kinds import Step, as_data
 from towpath.plan.model import refuse
@@ -64,7 +63,7 @@ def apply(
         show("nothing was done", undone)
         return NOT_ALL
     with stopping() as stop:
-        applied = apply_plan(wanted, SUBJECTS, _tell, stop)
+        applied = apply_plan(wanted, SUBJECTS, show_step, stop)
     data = _report(wanted, applied)
     notes = [f"note: {applied.takeover}"] if applied.takeover else []
     lines = [*notes, *applied.left_out, _sentence(applied)]
@@ -106,11 +105,6 @@ def _agreed() -> bool:
         text = "not a terminal, so no confirmation is possible; add --yes"
         raise ConfigError((ConfigProblem("--yes", text),))
     return typer.confirm("Do these steps?", err=True)
-
-
-def _tell(step: Step, error: TowpathError | None) -> None:
-    how = "done" if error is None else "failed"
-    console(stderr=True).print(line(f"{how}: {sentence(step, SUBJECTS.kinds)}"))
 
 
 def _report(wanted: ApplyRequest, applied: Applied) -> ApplyJson:

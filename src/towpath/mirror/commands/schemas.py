@@ -10,17 +10,14 @@ from rich.console import Group
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.grid import Grid
-from towpath.cli.show.output import Form, FormOption, Output, OutputOption, console, line, show
+from towpath.cli.show.output import Form, FormOption, Output, OutputOption, line, show
 from towpath.cli.signals import stopping
 from towpath.mirror.plan import schemas_alone
-from towpath.mirror.show.plan_picture import show_plan
+from towpath.mirror.show.plan_picture import show_plan, show_step
 from towpath.mirror.show.step_shapes import ComparedSchemasJson, SchemasSyncJson
-from towpath.mirror.subjects import SUBJECTS
 from towpath.model.amounts import counted
-from towpath.model.errors import TowpathError
 from towpath.model.findings import Problem
-from towpath.plan.explain import sentence
-from towpath.plan.kinds import Step, as_data
+from towpath.plan.kinds import as_data
 from towpath.plan.model import problem_data, refuse
 from towpath.schemas.verify import EQUAL, ComparedVersion
 from towpath.settings import load
@@ -81,7 +78,7 @@ def sync(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     plan = schemas_alone.planned(config)
     refuse(plan)
     with stopping() as stop:
-        done = schemas_alone.sync(plan, config, _tell, stop)
+        done = schemas_alone.sync(plan, config, show_step, stop)
     steps = f"steps: {len(done.done)} done, {len(done.failed)} failed, {len(done.rest)} not reached"
     data: SchemasSyncJson = {
         "link": config.link,
@@ -149,8 +146,3 @@ def _numbers(numbers: Iterable[int]) -> str:
         found = [number for _, number in some]
         parts.append(str(found[0]) if len(found) == 1 else f"{found[0]}-{found[-1]}")
     return ", ".join(parts)
-
-
-def _tell(step: Step, error: TowpathError | None) -> None:
-    how = "done" if error is None else "failed"
-    console(stderr=True).print(line(f"{how}: {sentence(step, SUBJECTS.kinds)}"))

@@ -8,8 +8,9 @@ from rich.console import Group as Parts
 from rich.console import RenderableType
 
 from towpath.cli.show.grid import Grid
-from towpath.cli.show.output import line, show
+from towpath.cli.show.output import console, line, show
 from towpath.mirror.subjects import SUBJECTS
+from towpath.model.errors import TowpathError
 from towpath.model.findings import without_side
 from towpath.plan.explain import (
     Group,
@@ -20,8 +21,10 @@ from towpath.plan.explain import (
     groups,
     largest,
     remarks,
+    sentence,
     summary,
 )
+from towpath.plan.kinds import Step
 from towpath.plan.model import Plan
 from towpath.plan.subjects import Subjects
 
@@ -111,3 +114,9 @@ def _cell(text: str) -> str:
 def _plain(text: str) -> str:
     """Escape characters that have a meaning in Markdown."""
     return "".join(f"\\{char}" if char in "\\`*_<>[]|" else char for char in text)
+
+
+def show_step(step: Step, error: TowpathError | None) -> None:
+    """Show that a step was done, or that it failed with an error."""
+    how = "done" if error is None else "failed"
+    console(stderr=True).print(line(f"{how}: {sentence(step, SUBJECTS.kinds)}"))
