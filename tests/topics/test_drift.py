@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from pydantic import TypeAdapter
 
+from tests.support.links import link
 from tests.support.subjects.topic_models import (
     DEFAULTS,
     compare,
@@ -16,8 +17,9 @@ from tests.support.subjects.topic_models import (
     only,
     topic,
 )
-from towpath.model.nouns import TopicId, TopicName
+from towpath.model.nouns import LinkName, TopicId, TopicName
 from towpath.topics.configs import equal
+from towpath.topics.diff import diff
 from towpath.topics.observed import Topic
 from towpath.topics.owned import OwnedTopics, UncertainChange
 from towpath.topics.steps import AddPartitions, CreateTopic, DeleteTopic, SetConfigs, TopicStep
@@ -61,6 +63,23 @@ def test_drift_of_what_the_source_has_is_followed_whoever_made_the_copy() -> Non
         {"retention.ms": "4", "segment.ms": None}, {"retention.ms": "5", "segment.ms": "6"}
     )
     assert not compare(observed(source, target=(source,))).steps
+
+
+def test_links_in_both_directions_leave_configs_of_each_other_alone() -> None:
+    """Only what the link itself holds back is given free again."""
+    made = link("a:1", "b:2", str(NAME))
+    twin = made.topics.model_copy(update={"twin": LinkName("back")})
+    config = made.model_copy(update={"topics": twin})
+    source = topic(own={"retention.ms": "5", "max.message.bytes": "2000000"})
+    there = topic(own={"retention.ms": "-1", "max.message.bytes": "3000000"})
+    held = ours(caught_up=True, retention_ms="5")
+    found = diff(observed(source, target=(there,)), config, held)
+    [step] = found.steps
+    assert isinstance(step, SetConfigs)
+    assert step.changes.keys() == {"retention.ms"}
+    assert any("max.message.bytes of orders differ" in note.text for note in found.notes)
+    again = diff(observed(source, target=(topic(own={"max.message.bytes": "3000000"}),)), config)
+    assert again.steps == ()
 
 
 def test_only_configs_of_ours_are_removed() -> None:

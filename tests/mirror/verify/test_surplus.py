@@ -112,6 +112,17 @@ def test_another_link_needs_the_word_shared_even_where_offsets_are_mapped() -> N
         assert "3 of link other" in note
 
 
+def test_what_the_twin_copies_to_the_source_is_counted_and_no_surplus() -> None:
+    """Another link needs the word shared there, too."""
+    rule = OthersRule(MINE, LINKS.get, twin=LinkName("back"))
+    found = rule.judge(comparison((5, 3), (-1, 1)), mapped=False)
+    assert not found.surplus
+    assert found.text.startswith(
+        "4 records on the target are of others, which link back copies to the source, not compared"
+    )
+    assert rule.judge(comparison((40, 3)), mapped=True).surplus
+
+
 def test_nobody_else_wrote() -> None:
     assert judged() == (Verdict.EQUAL, "", ())
 
