@@ -10,13 +10,16 @@ import pytest
 
 from tests.support.copying.chaos import delete_topic
 from tests.support.kafka import create_topic
+from tests.support.ledger.books import opened
 from tests.support.links import link
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
+from towpath.ledger.entries import LinkIdentity
 from towpath.ledger.link import open_link
+from towpath.ledger.origins import _found
 from towpath.mirror.plan.link_plan import build
 from towpath.mirror.run.rounds import RoundPlan, plan_round
-from towpath.model.nouns import LinkName, TopicName
+from towpath.model.nouns import ClusterId, LinkName, TopicName
 from towpath.plan.model import Plan
 from towpath.records.session import LinkSession
 from towpath.settings import LinkConfig
@@ -46,8 +49,8 @@ def there(
 ) -> There:
     mirror = Mirror(tmp_path, source, target, new_name("there"))
     mirror.create()
-    with open_link(mirror.config) as opened:
-        opened.prepare()
+    with open_link(mirror.config) as link_there:
+        link_there.prepare()
     mirror.catch_up()
     return There(mirror)
 
@@ -60,9 +63,9 @@ def about(plan: Plan, name: str) -> tuple[list[str], list[str]]:
 
 
 def test_what_a_running_link_copies_is_not_copied_back(there: There) -> None:
-    with open_link(there.mirror.config) as opened, open_link(there.back()) as back:
+    with open_link(there.mirror.config) as mirror, open_link(there.back()) as back:
         back.prepare()
-        session = LinkSession(opened.name, opened.where, opened.target)
+        session = LinkSession(mirror.name, mirror.where, mirror.target)
         session.start()
         try:
             plan = build(there.back())
@@ -108,9 +111,9 @@ def test_links_that_name_each_other_may_run_at_once(there: There) -> None:
     (text,) = about(build(back), there.name)[0]
     assert f"its file has no `topics.twin`; set `topics.twin: {back.link}` in the file" in text
     for named in ("somebody", back.link):
-        with open_link(twin_of(there.mirror.config, named)) as opened:
-            opened.prepare()
-            session = LinkSession(opened.name, opened.where, opened.target)
+        with open_link(twin_of(there.mirror.config, named)) as mirror:
+            mirror.prepare()
+            session = LinkSession(mirror.name, mirror.where, mirror.target)
             session.start()
             try:
                 plan, third = build(back), build(twin_of(there.back(), "third"))
@@ -125,3 +128,19 @@ def test_links_that_name_each_other_may_run_at_once(there: There) -> None:
             assert any("so what came from there is left out" in text for text in notes)
         else:
             assert "its file has `topics.twin: somebody`" in problems[0]
+
+
+def test_a_topic_that_links_bring_from_several_clusters_is_a_circle_for_each() -> None:
+    """The last opening is that of a third cluster, as in a star."""
+    found = dict(
+        _found(
+            entry
+            for name, cluster in (("a", "A"), ("c", "C"))
+            for entry in (
+                LinkIdentity(LinkName(name), ClusterId(cluster), ClusterId("B")),
+                opened(link=LinkName(name)),
+            )
+        )
+    )
+    (origin,) = found.values()
+    assert [origin.of(ClusterId(each), origin.topic).link for each in "ABC"] == ["a", "c", "c"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
@@ -39,6 +39,7 @@ class MirrorOrigin:
             round, writes nothing any more.
         by: What the ledger knows of all links that mirrored it from that cluster, without runs.
         running: Those of these links that seem to run now.
+        others: Its origins in other clusters, if links bring it from several.
     """
 
     link: LinkName
@@ -47,6 +48,12 @@ class MirrorOrigin:
     runs: bool
     by: tuple[LinkBooks, ...] = ()
     running: frozenset[LinkName] = frozenset()
+    others: tuple[MirrorOrigin, ...] = ()
+
+    def of(self, cluster: ClusterId, topic: TopicName) -> MirrorOrigin:
+        """Return the origin that is a topic of a cluster, if any is, else the last one."""
+        wanted = cluster, topic
+        return next((o for o in self.others if (o.cluster, o.topic) == wanted), self)
 
 
 MirrorOrigins = Mapping[tuple[TopicName, TopicId], MirrorOrigin]
@@ -122,20 +129,32 @@ def _found(
             case _:
                 pass
     by: dict[tuple[ClusterId, TopicName, TopicId], dict[LinkName, LinkBooks]] = {}
-    last: dict[tuple[TopicName, TopicId], Opened] = {}
+    last: dict[tuple[TopicName, TopicId], dict[ClusterId, Opened]] = {}
     for entry in opened:
         if entry.link in clusters:
-            mirror = entry.target_topic, entry.target_topic_id
-            last[mirror] = entry
-            by.setdefault((clusters[entry.link], *mirror), {})[entry.link] = links[entry.link]
-    for mirror, entry in last.items():
-        cluster = clusters[entry.link]
-        beside = by[cluster, *mirror]
-        topic = entry.topic
-        alive = frozenset(
-            each
-            for each, known in beside.items()
-            if each in sessions and sessions[each].may_live and known.closed(topic) is None
+            mirror, cluster = (entry.target_topic, entry.target_topic_id), clusters[entry.link]
+            of = last.setdefault(mirror, {})
+            of.pop(cluster, None)
+            of[cluster] = entry  # behind those of other clusters that were opened before
+            by.setdefault((cluster, *mirror), {})[entry.link] = links[entry.link]
+    for mirror, of in last.items():
+        *others, latest = (
+            _origin(entry, cluster, by[cluster, *mirror], sessions) for cluster, entry in of.items()
         )
-        by_all = tuple(beside.values())
-        yield mirror, MirrorOrigin(entry.link, cluster, topic, bool(alive), by_all, alive)
+        yield mirror, replace(latest, others=tuple(others))
+
+
+def _origin(
+    entry: Opened,
+    cluster: ClusterId,
+    beside: Mapping[LinkName, LinkBooks],
+    sessions: Mapping[LinkName, Session],
+) -> MirrorOrigin:
+    topic = entry.topic
+    alive = frozenset(
+        each
+        for each, known in beside.items()
+        if each in sessions and sessions[each].may_live and known.closed(topic) is None
+    )
+    by = tuple(beside.values())
+    return MirrorOrigin(entry.link, cluster, topic, bool(alive), by, alive)

@@ -78,6 +78,7 @@ class _Circles:
 
     def judge(self, topic: Topic, origin: MirrorOrigin) -> None:
         name = self.seen.names[topic.name]
+        origin = origin.of(self.cluster, name)
         if (origin.cluster, origin.topic) != (self.cluster, name):
             self._note(topic, origin, _FURTHER)
         elif self.config.topics.twin is not None:

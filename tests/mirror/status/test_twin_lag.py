@@ -19,6 +19,7 @@ from towpath.model.nouns import LinkName, Side, SourceOffset, TargetOffset
 from towpath.settings import LinkConfig
 
 BACK = LinkName("back")
+SOURCE: Any = None
 BEHIND = replace(
     ROW, state=State.BEHIND, source_end=10, source_log_end=30, lag_records=20, error="", gaps=(),
     target_topic=ROW.topic,
@@ -47,13 +48,13 @@ class Known(TwinLag):
 
 
 def test_what_lies_behind_the_position_counts() -> None:
-    [row] = Known(config()).without([BEHIND], None)
+    [row] = Known(config()).without([BEHIND], SOURCE)
     assert (row.lag_records, row.state) == (20 - 2 - 4 - 5, State.BEHIND)
 
 
 def test_a_partition_with_nothing_else_has_caught_up() -> None:
     there = replace(BEHIND, source_end=25, lag_records=5)
-    [row] = Known(config()).without([there], None)
+    [row] = Known(config()).without([there], SOURCE)
     assert (row.lag_records, row.lag_seconds, row.state) == (0, 0.0, State.CAUGHT_UP)
 
 
