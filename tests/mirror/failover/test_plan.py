@@ -106,6 +106,13 @@ def test_what_comes_between_the_look_and_the_fence_is_the_links() -> None:
     assert (cut.source_end, cut.target_end) == (104, 104)
 
 
+def test_fences_of_an_attempt_that_was_killed_are_no_records() -> None:
+    plan = partition_plan(TP, books(), 101, 107, fences=1)
+    assert (plan.source_end, plan.target_end, plan.missing, plan.beyond) == (100, 100, 7, 0)
+    cut = cut_of(LINK, books(), plan, 7, TargetOffset(100), 1)
+    assert (cut.source_end, cut.target_end) == (100, 100)
+
+
 def test_an_earlier_cut_holds_unless_the_link_copied_on() -> None:
     known = books()
     cut = cut_of(LINK, known, partition_plan(TP, known, 100, 100), 5, TargetOffset(100), 1)

@@ -43,7 +43,7 @@ COORDINATOR_EPOCH = (1 << 31) - 1
 _AT_ONCE = 2000
 """Most partitions of a request: their markers are about 0.1 s of work for a broker."""
 _FETCH_BYTES = 4 << 20
-_WAIT = 0.05
+_WAIT = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
@@ -11,19 +12,21 @@ from towpath.groups.model import SyncReport
 from towpath.groups.sync import GroupSync
 from towpath.ledger.alive import RunLife
 from towpath.ledger.books import LinkBooks, PartitionBooks
-from towpath.ledger.entries import Session
+from towpath.ledger.entries import Cut, Session
 from towpath.ledger.link import OpenLink
 from towpath.ledger.producers import of_generation
 from towpath.mirror.failover.cuts import cut_of
+from towpath.mirror.failover.fences import EPOCH
 from towpath.mirror.failover.plan import (
     UNKNOWN,
     FailoverPlan,
     PartitionPlan,
     partition_plan,
+    standing_cut,
     with_known,
 )
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.nouns import ProducerId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.plan.lease import last_signs
 from towpath.runtime.clock import now_ms
@@ -118,10 +121,8 @@ class Looker:
         sync.read()
         session, _ = last_signs(link.ledger.another(), link.name)
         partitions = self.partitions()
-        for each in partitions:
-            if each.cut is None and each.trouble is None:
-                link.books.take(cut_of(link.name, link.books.of(each.tp), each, now_ms()))
-        report = self._groups(sync)
+        with self._as_if_cut(partitions):
+            report = self._groups(sync)
         partitions = with_known(partitions, report)
         return FailoverPlan(
             link=link.name,
@@ -135,6 +136,21 @@ class Looker:
             unfenced=self._unfenced(),
             held=tuple(held_topics(link.books, {each.target.topic for each in partitions})),
         )
+
+    @contextmanager
+    def _as_if_cut(self, partitions: Iterable[PartitionPlan]) -> Iterator[None]:
+        """Let the books know for a moment where partitions would be cut, as groups go by that."""
+        books, kept = self.link.books, dict[TopicPartition, dict[ProducerId, Cut]]()
+        for each in partitions:
+            if each.cut is None and each.trouble is None:
+                known = books.of(each.tp)
+                kept[each.tp] = dict(known.cuts)
+                known.take(cut_of(self.link.name, known, each, now_ms()))
+        try:
+            yield
+        finally:
+            for tp, cuts in kept.items():
+                books.of(tp).cuts = cuts
 
     def sync(self) -> GroupSync:
         """Return what brings the groups over that are meant."""
@@ -166,6 +182,7 @@ class Looker:
                 source_ends.get(tp, UNKNOWN),
                 _ahead(books, states.get(mirrors[tp], ())),
                 _trouble(books, there, ends),
+                _fences(books, states.get(mirrors[tp], ())),
             )
             for tp, books in known.items()
         )
@@ -208,6 +225,14 @@ def _ahead(books: PartitionBooks, states: Iterable[ProducerState]) -> int | None
     if state is None or state.last_sequence < 0 or receipt.generation != books.generation:
         return None
     return (state.last_sequence + 1 - receipt.sequence) % SEQUENCES
+
+
+def _fences(books: PartitionBooks, states: Iterable[ProducerState]) -> int:
+    """Return how many fences an attempt left that was killed before it wrote the cut."""
+    if books.opened is None or standing_cut(books) is not None:
+        return 0
+    own = of_generation(books.opened.producer_id, books.generation)
+    return sum(each.id == own and each.epoch == EPOCH for each in states)
 
 
 def _trouble(

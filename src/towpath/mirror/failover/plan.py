@@ -200,6 +200,7 @@ def partition_plan(
     source_end: int,
     ahead: int | None = None,
     trouble: Reason | None = None,
+    fences: int = 0,
 ) -> PartitionPlan:
     """Return what becomes of a partition that was opened. Pure.
 
@@ -211,18 +212,20 @@ def partition_plan(
         ahead: Records of the link behind the last receipt by the leader's producer state, `None`
             if it does not know. What else is there others have written.
         trouble: Why the target's partition cannot be used.
+        fences: How many fences stand at the end of the log, of an attempt that was killed.
     """
     opened, receipt, cut = books.opened, books.receipt, standing_cut(books)
     assert opened is not None  # noqa: S101  # by the caller
     source, target = opened.source_start, opened.target_start
     if receipt is not None:
         source, target = receipt.source_end, receipt.target_end
-    beyond = max(0, log_end - target) if ahead is None or ahead else 0
+    copied = log_end - fences
+    beyond = max(0, copied - target) if ahead is None or ahead else 0
     if cut is not None:
         source, target, beyond = max(source, cut.source_end), cut.target_end, 0
     elif beyond:
-        target = TargetOffset(log_end)
-        source = SourceOffset(log_end) if books.mode is Mode.IDENTICAL else source
+        target = TargetOffset(copied)
+        source = SourceOffset(copied) if books.mode is Mode.IDENTICAL else source
     # Where offsets are mapped, records behind the last receipt have no source offset that is known.
     passed = 0 if books.mode is Mode.IDENTICAL else beyond if cut is None else cut.passed
     return PartitionPlan(
