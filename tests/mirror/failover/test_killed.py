@@ -81,3 +81,21 @@ def _holds(mirror: Mirror, here: Here) -> None:
     seen = here("groups", "status", f"{mirror.folder / mirror.config.link}.yaml", "-o", "json")
     [group] = [each for each in seen.json["groups"] if each["group"] == f"{mirror.topic}-group"]
     assert [each["target"] for each in group["positions"]] == [60, 60]
+
+
+def test_a_failover_that_only_sealed_the_link_is_taken_back(
+    link: Callable[[], Mirror], here: Here
+) -> None:
+    mirror = link()
+    file = mirror.folder / f"{mirror.config.link}.yaml"
+    assert victim(VICTIM, file, 6).returncode == -9, "behind the seal, before anything else"
+    assert here("groups", "sync", str(file)).code == 4
+    undone = here("failover", str(file), "--undo", "-o", "json")
+    assert undone.code == 0, undone.said
+    assert [each["state"] for each in undone.json["state"]] == ["running"]
+    assert here("groups", "sync", str(file)).code == 0
+    assert here("failover", str(file), "--undo").code == 4, "there is nothing more to take back"
+    assert here("failover", str(file), "--yes").code == 0
+    state = mirror.link_books().state_of()
+    assert state is not None
+    assert (state.state, state.attempt) == ("failed_over", 2)

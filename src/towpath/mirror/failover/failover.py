@@ -51,7 +51,9 @@ from towpath.runtime.deadline import Deadline
 from towpath.settings import LinkConfig
 
 FENCES = 30.0
-"""Seconds for the fences of all partitions; those without a leader stay open, and say so."""
+"""Seconds for the fences of few partitions; those without a leader stay open, and say so."""
+_EACH = 0.02
+"""Seconds more for each partition, which a busy broker may need."""
 _LOOK = 0.5
 Telling = Callable[[str, int, int], None]
 """Called with what is done now, how many are done, and how many there are."""
@@ -279,7 +281,7 @@ class _Failover:
         due = [each for each in fences if not _is_done(each, before[each.tp])]
         with Client(link.config.target, Side.TARGET, link.target) as client:
             fencer = Fencer(link.target, client, lambda done: told("fencing", done, len(due)))
-            fenced = fencer.fence(due, FENCES)
+            fenced = fencer.fence(due, FENCES + _EACH * len(due))
         timeout = link.config.target.request_timeout
         fenced.open |= fence_transactions(link.target, link.name, usable, timeout)
         return fenced
