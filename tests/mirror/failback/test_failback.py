@@ -10,11 +10,13 @@ import pytest
 from tests.support.copying.quarantine import begin
 from tests.support.failback import cut
 from tests.support.here import MASTER, Here
-from tests.support.kafka import Record, consume, produce
+from tests.support.kafka import Record, commit, consume, produce
 from tests.support.mirror import Mirror
+from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import LinkStage
-from towpath.model.nouns import Mode
+from towpath.model.nouns import Mode, Side, TopicName, TopicPartition
+from towpath.settings import ClusterConfig
 
 NewName = Callable[[str], str]
 
@@ -38,7 +40,9 @@ def mirror(
 
     Partition 0 on the target alone, 1 on both, 2 on the source alone.
     """
-    made = Mirror(tmp_path, source, target, new_name("failback"))
+    name = new_name("failback")
+    groups = f"groups: {{include: ['{name}-group']}}\n"
+    made = Mirror(tmp_path, source, target, name, sections=groups)
     made.create(3)
     produce(source.bootstrap, made.topic, [r for n in range(3) for r in some("both", 5, n)])
     begin(made)
@@ -47,7 +51,15 @@ def mirror(
     assert over.code == 3, over.said
     assert made.books().cut is not None, over.said
     produce(target.bootstrap, made.topic, some("new", 4, 0) + some("new", 3, 1))
+    commit(target.bootstrap, f"{name}-group", name, 0, 8)
     return made
+
+
+def committed(cluster: LocalCluster, group: str, topic: str, partition: int) -> int | None:
+    where = ClusterConfig.model_validate({"bootstrap": cluster.bootstrap})
+    place = TopicPartition(TopicName(topic), partition)
+    with Admin(where, Side.SOURCE) as admin:
+        return admin.groups.committed(group, [place]).get(place)
 
 
 @pytest.mark.broker
@@ -77,6 +89,7 @@ def test_the_target_wins(mirror: Mirror, here: Here) -> None:
     assert values(target, topic, 1)[5:] == new
     assert values(target, f"{topic}.salvage", 1) == tail
     assert values(source, topic, 2)[5:] == tail
+    assert committed(source, f"{topic}-group", topic, 0) == 8, "the next record on both sides"
     _is_reversed(mirror, here, file)
     _is_replayed(mirror, here, file, told["replay"][0])
 
