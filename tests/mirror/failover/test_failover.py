@@ -25,7 +25,7 @@ from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.entries import LEVEL, Cut
+from towpath.ledger.entries import STATES_LEVEL, Cut
 from towpath.mirror.failover.fences import EPOCH
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import Side, TopicName, TopicPartition
@@ -144,7 +144,7 @@ def _holds(link: Link, target: str) -> None:
     assert len(consume(target, link.topic, (0, 1))) == 150
     identity = link.mirror.link_books().identity
     assert identity is not None
-    assert identity.level == LEVEL
+    assert identity.level == STATES_LEVEL
 
 
 def _is_sealed(link: Link) -> None:

@@ -20,6 +20,7 @@ from towpath.ledger.entries.ids import AwaitedIds, DecidedIds, RefusedIds
 from towpath.ledger.entries.link import (
     CHANGES_LEVEL,
     LEVEL,
+    STATES_LEVEL,
     TWIN_LEVEL,
     UNCHANGED_LEVEL,
     EndOffsets,
@@ -69,6 +70,7 @@ __all__ = [
     "LEVEL",
     "MIRROR",
     "STAGES",
+    "STATES_LEVEL",
     "TWIN_LEVEL",
     "UNCHANGED_LEVEL",
     "WHOLE_LINK",

@@ -32,6 +32,8 @@ Level 7: a link has a twin in the other direction, whose batches it leaves out. 
 would copy them back to where they came from. Only links with a twin need it."""
 TWIN_LEVEL = 7
 """The feature level of links that have a twin."""
+STATES_LEVEL = 6
+"""The feature level of links that were sealed once."""
 CHANGES_LEVEL = 5
 """The feature level of links that change records, or may leave some out."""
 UNCHANGED_LEVEL = 4

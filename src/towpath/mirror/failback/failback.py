@@ -19,7 +19,7 @@ from pathlib import Path
 from towpath import __version__
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import (
-    LEVEL,
+    STATES_LEVEL,
     WHOLE_LINK,
     Entry,
     LinkStage,
@@ -95,6 +95,9 @@ class FailbackReport:
 _TWIN = "a link with a twin is not turned round: the twin copies back already"
 
 
+_TWIN = "a link with a twin is not turned round: its twin copies back already"
+
+
 def failback(config: LinkConfig, asked: FailbackRequest) -> FailbackReport:
     """Turn a link round that was failed over or cut over; both clusters must answer.
 
@@ -107,6 +110,7 @@ def failback(config: LinkConfig, asked: FailbackRequest) -> FailbackReport:
         SalvageDiffersError: A salvage topic does not hold what it should.
         StoppedError: The user asked to stop; a repeated failback goes on.
     """
+    require_no_twin(config, _TWIN)
     require_no_twin(config, _TWIN)
     with ExitStack() as stack:
         link = stack.enter_context(open_link(config))
@@ -291,8 +295,8 @@ class _Failback:
     def _raise_level(self) -> None:
         """Make older programs refuse the link; a cutover did not need that."""
         known = self._link.books.identity
-        if known is not None and known.level < LEVEL:
-            self._link.ledger.append([replace(known, level=LEVEL, version=__version__)])
+        if known is not None and known.level < STATES_LEVEL:
+            self._link.ledger.append([replace(known, level=STATES_LEVEL, version=__version__)])
 
 
 _STILL_WRITTEN = (

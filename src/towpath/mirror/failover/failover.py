@@ -23,7 +23,7 @@ from towpath.groups.model import SyncReport
 from towpath.groups.settle import settle
 from towpath.ledger.alive import Life, RunLife
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import LEVEL, Cut, LinkIdentity, LinkState
+from towpath.ledger.entries import STATES_LEVEL, Cut, LinkIdentity, LinkState
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.states import (
@@ -205,9 +205,9 @@ class _Failover:
     def _raise_level(self) -> None:
         """Make older programs refuse the link, before they could copy on."""
         known = self._link.books.identity
-        if known is not None and known.level < LEVEL:
+        if known is not None and known.level < STATES_LEVEL:
             identity = LinkIdentity(
-                known.link, known.source_cluster, known.target_cluster, LEVEL, __version__
+                known.link, known.source_cluster, known.target_cluster, STATES_LEVEL, __version__
             )
             self._link.ledger.append([identity])
             self._link.books.take(identity)
