@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,12 +12,13 @@ from tests.support.ledger.books import TP, opened
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Cut, LinkStage, LinkState, Opened
 from towpath.mirror.failback.divergence import Divergence
-from towpath.mirror.failback.failback import require_over
+from towpath.mirror.failback.failback import FailbackRequest, failback, require_over
 from towpath.mirror.failback.look import FailbackLook
 from towpath.mirror.failback.plan import FailbackPlan, borders, due, refusal
-from towpath.model.errors import LedgerError
+from towpath.model.errors import ConfigError, LedgerError
 from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import LinkName, Side, TargetOffset, TopicName
+from towpath.settings import load
 
 BOTH = found(log(13), log(17)).counted(3, 7)
 
@@ -139,3 +141,14 @@ def test_only_what_is_over_is_turned_round() -> None:
     assert require_over(books(over)) == {"": over}
     part = state(LinkStage.FAILED_OVER, "t")
     assert require_over(books(part)) == {"t": part}
+
+
+def test_a_link_with_a_twin_is_not_turned_round(tmp_path: Path) -> None:
+    file = tmp_path / "link.yaml"
+    file.write_text(
+        "source: {bootstrap: 'a:1'}\ntarget: {bootstrap: 'b:1'}\nlink: forth\n"
+        "topics: {include: ['orders'], twin: back}\n"
+    )
+    asked = FailbackRequest(file=file, to=file, wins=None, agreed=lambda _: False)
+    with pytest.raises(ConfigError, match="its twin copies back already"):
+        failback(load(file), asked)
