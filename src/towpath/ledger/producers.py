@@ -46,3 +46,13 @@ def of_generation(first: ProducerId, generation: int) -> ProducerId:
 def generations(*first: ProducerId) -> frozenset[ProducerId]:
     """Return the producer ids of all generations, given those of generation 0."""
     return frozenset(of_generation(each, number) for each in first for number in range(GENERATIONS))
+
+
+def transactional_id(link: LinkName, target: TopicPartition) -> str:
+    """Return the transactional id under which a link writes and fills a target partition.
+
+    Names of links and topics contain no colon, so no two links share an id, and an ACL for the
+    prefix `towpath.<link>.:` covers this link alone. Because of the dot before the colon, an ACL
+    for the prefix `towpath.<link>.` is sufficient too.
+    """
+    return f"towpath.{link}.:{target}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from towpath.ledger.producers import transactional_id
 from towpath.model.nouns import LinkName, TopicName, TopicPartition
-from towpath.records.target.fencing import transactional_id
 
 NAMES = st.text("ab.-_0", min_size=1, max_size=6)
 

@@ -22,7 +22,7 @@ from towpath.cluster.admin.markers import Marker, refuses
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import ProducerState
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.producers import of_generation, producer_id
+from towpath.ledger.producers import of_generation, producer_id, transactional_id
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import (
     ClusterId,
@@ -32,7 +32,6 @@ from towpath.model.nouns import (
     TopicPartition,
 )
 from towpath.records.target.claims import IDS, ExhaustedError, standing
-from towpath.records.target.fencing import transactional_id
 from towpath.runtime.deadline import Deadline
 from towpath.wire.header import CONTROL, BatchHeader, split
 

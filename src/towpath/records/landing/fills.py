@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.markers import refuses
+from towpath.ledger.producers import transactional_id
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.records.items import Fill
 from towpath.records.jobs import ClientPool, Gathered, Jobs
 from towpath.records.lane.lane import Lane
-from towpath.records.target.fencing import transactional_id
 from towpath.records.target.filling import PartitionFiller
 from towpath.records.target.marking import Due, ExhaustedIdsError, MarkerFiller, NotAloneError
 from towpath.records.work import Slice

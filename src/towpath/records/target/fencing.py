@@ -9,23 +9,14 @@ from __future__ import annotations
 from towpath.cluster.admin import Admin
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import TransactionalProducer
+from towpath.ledger.producers import transactional_id
 from towpath.model.errors import NotIdenticalError, TwinIdsError
-from towpath.model.nouns import LinkName, ProducerId, TargetOffset, TopicPartition
+from towpath.model.nouns import ProducerId, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.target.writing import PartitionWriter
 from towpath.records.work import Assignment, Slice
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
-
-
-def transactional_id(link: LinkName, target: TopicPartition) -> str:
-    """Return the transactional id under which a link writes and fills a target partition.
-
-    Names of links and topics contain no colon, so no two links share an id, and an ACL for the
-    prefix `towpath.<link>.:` covers this link alone. Because of the dot before the colon, an ACL
-    for the prefix `towpath.<link>.` is sufficient too.
-    """
-    return f"towpath.{link}.:{target}"
 
 
 class Fences:
