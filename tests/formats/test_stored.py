@@ -46,7 +46,10 @@ def test_an_entry_of_the_ledger_is_read_and_written_as_it_was(key: bytes, value:
     entry = entries.decode(key, value)
     assert entry is not None
     assert not isinstance(entry, entries.Unreadable)
-    assert entries.encode(entry) == (key, value)
+    sample, (its_key, its_value) = json.loads(value), entries.encode(entry)
+    written = json.loads(its_value or b"")
+    # Fields that later versions added stand there with their defaults.
+    assert (its_key, {name: written[name] for name in sample}) == (key, sample)
 
 
 def test_the_books_of_a_link_go_on_from_its_ledger() -> None:
