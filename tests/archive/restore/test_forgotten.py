@@ -43,7 +43,7 @@ def test_what_is_erased_before_it_comes_back_is_proven_to_be_gone(
         assert forgotten(stored.config(), KEY).erased == 1
         return told(*of)
 
-    monkeypatch.setattr("towpath.archive.restore.run.told", erasing)
+    monkeypatch.setattr("towpath.archive.restore.run.recording_events", erasing)
     ended = here.on_spark("restore", "run", str(file), "--verify", "--output", "json")
     assert ended.code == 0, ended.said
     assert ended.json["comparison"]["proven"]
