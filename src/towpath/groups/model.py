@@ -130,6 +130,11 @@ class GroupReport:
         return bool(settled) and set(settled) == {PositionOutcome.CONFIRMED}
 
     @property
+    def stands(self) -> bool:
+        """Whether the target has an offset of it."""
+        return any(each.settled or each.known is not None for each in self.positions)
+
+    @property
     def outcomes(self) -> Counter[PositionOutcome]:
         """Number of positions by outcome."""
         return Counter(position.outcome for position in self.positions)
@@ -168,6 +173,11 @@ class SyncReport:
     def outcomes(self) -> Counter[PositionOutcome]:
         """Number of positions by outcome."""
         return sum((group.outcomes for group in self.groups), Counter())
+
+    @property
+    def standing(self) -> tuple[GroupReport, ...]:
+        """The groups of which the target has an offset."""
+        return tuple(group for group in self.groups if group.stands)
 
     @property
     def good(self) -> bool:

@@ -12,10 +12,10 @@ from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, Sy
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.mirror.cutover.cuts import cuts
-from towpath.mirror.cutover.groups_left import unmoved
+from towpath.mirror.cutover.groups_left import to_stop, unmoved
 from towpath.model.errors import UnreachableError
 from towpath.model.groups import ClientGroup
-from towpath.model.nouns import LinkName, SourceOffset, TargetOffset
+from towpath.model.nouns import LinkName, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 
 LINK = LinkName("l")
@@ -33,13 +33,14 @@ MEMBERS = Reason.of(ReasonCode.GROUP_HAS_MEMBERS, group="billing", state="Stable
 AHEAD = Reason.of(ReasonCode.GROUP_AHEAD, known=9, offset=5)
 LATER = Reason.of(ReasonCode.POSITION_AHEAD, offset=9, end=5)
 ELSEWHERE = Reason.of(ReasonCode.TOPIC_NOT_MIRRORED)
+LIVE = Reason.of(ReasonCode.GROUP_NOT_EMPTY, state="Stable")
 
 
-def report(*positions: GroupPosition) -> SyncReport:
+def report(*positions: GroupPosition, state: str = "Empty") -> SyncReport:
     group = GroupReport(
         group=GROUP,
         mirror_group="billing",
-        source_state="Empty",
+        source_state=state,
         target_state="",
         at=0,
         positions=positions,
@@ -62,6 +63,7 @@ def left(*positions: GroupPosition, rehearsed: bool = False) -> list[str]:
         (replace(DUE, reason=MEMBERS), 1, 1),
         (replace(DUE, reason=AHEAD), 1, 1),
         (replace(DUE, reason=ELSEWHERE), 0, 0),
+        (replace(DUE, reason=LIVE), 1, 0),
     ],
 )
 def test_what_keeps_clients_from_moving(
@@ -78,6 +80,32 @@ def test_each_is_named() -> None:
         f"group mail: {away}",
         f"group billing is not brought over in {ROW.tp}: {MEMBERS}",
     ]
+
+
+def test_a_group_that_the_file_brings_only_without_members_has_to_be_stopped_first() -> None:
+    other = TopicPartition(ROW.tp.topic, 9)
+    live = report(replace(DUE, reason=LIVE), replace(DUE, tp=other), state="Stable")
+    [told, _] = unmoved(live, LinkBooks(LINK))
+    assert told == f"group billing is not brought over in {ROW.tp}: {LIVE}; stop its members"
+    assert to_stop(live) == ["1 group has members at the source (billing: Stable): stop them"]
+    assert to_stop(report(DUE)) == []
+
+
+@pytest.mark.parametrize(
+    ("positions", "stands"),
+    [
+        ((replace(DUE, outcome=PositionOutcome.CONFIRMED), replace(DUE, reason=ELSEWHERE)), True),
+        ((replace(DUE, outcome=PositionOutcome.UNCHANGED),), True),
+        ((replace(DUE, reason=AHEAD, known=TargetOffset(9)),), True),
+        ((replace(DUE, reason=LIVE),), False),
+        ((replace(DUE, reason=ELSEWHERE),), False),
+        ((), False),
+    ],
+)
+def test_a_group_goes_on_only_where_the_target_has_an_offset_of_it(
+    positions: tuple[GroupPosition, ...], *, stands: bool
+) -> None:
+    assert len(report(*positions).standing) == stands
 
 
 def test_clients_that_have_moved_before_may_have_read_on() -> None:

@@ -223,7 +223,8 @@ def _sentence(found: CutoverReport, data: CutoverJson) -> str:
     if found.complete:
         moved = ""
         if found.groups is not None:
-            moved = f", where {counted(len(found.groups.groups), 'group')} of consumers go on"
+            standing = len(found.groups.standing)
+            moved = f", where {counted(standing, 'group')} of consumers go on"
         elif found.staying.of_groups:
             moved = ", without their consumer groups' offsets"
         first = rights_first(data["acls_held"])

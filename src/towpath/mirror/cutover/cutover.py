@@ -17,6 +17,7 @@ from towpath.ledger.link import open_events, open_link
 from towpath.mirror.cutover.beside import holds_out, mapped, to_stop
 from towpath.mirror.cutover.cuts import cuts
 from towpath.mirror.cutover.estimate import RehearsalTimes
+from towpath.mirror.cutover.groups_left import to_stop as groups_to_stop
 from towpath.mirror.cutover.groups_left import unmoved
 from towpath.mirror.cutover.order import Order, error_text, verdict_texts
 from towpath.mirror.cutover.proof import unproven
@@ -241,6 +242,7 @@ class _Parts:
         """See where each group would stand; what is still to be copied is no trouble."""
         with open_link(self._config) as link:
             self.report.groups = GroupSync(link).once(write=False)
+            self.report.to_stop += groups_to_stop(self.report.groups)
             self.report.trouble += unmoved(self.report.groups, link.books, rehearsed=True)
 
     def record(self) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from towpath.groups.group_standings import LEFT_OUT, PASSING, SETTLED
+from towpath.groups.group_standings import PASSING, SETTLED
 from towpath.groups.model import GroupPosition, SyncReport
 from towpath.ledger.books import LinkBooks
-from towpath.model.reasons import ReasonCode
+from towpath.model.amounts import counted, shortened
+from towpath.model.reasons import Reason, ReasonCode
 
+_NAMED = 3
 _PASSES_AWAY = frozenset({ReasonCode.GROUP_MAY_EXPIRE, ReasonCode.GROUP_NOT_RENEWED})
 """Why offsets that were committed just now may expire before clients come."""
 
@@ -23,8 +25,7 @@ def unmoved(report: SyncReport, books: LinkBooks, *, rehearsed: bool = False) ->
     found += [f"some groups could not be looked at: {error}" for error in report.unlisted]
     for each in report.positions:
         if not each.settled and not _is_fine(each, books, rehearsed=rehearsed):
-            why = each.reason or "it was not written"
-            found.append(f"{each.group} is not brought over in {each.tp}: {why}")
+            found.append(f"{each.group} is not brought over in {each.tp}: {_why(each.reason)}")
     if not rehearsed:
         found += [
             f"{group.group}: {why}"
@@ -35,11 +36,41 @@ def unmoved(report: SyncReport, books: LinkBooks, *, rehearsed: bool = False) ->
     return found
 
 
+def to_stop(report: SyncReport) -> list[str]:
+    """Return one sentence about the groups whose members must be stopped before the cutover.
+
+    Args:
+        report: A preview of the sync.
+    """
+    live = [
+        f"{group.group.name}: {group.source_state}"
+        for group in report.groups
+        if any(map(_has_members, group.positions))
+    ]
+    if not live:
+        return []
+    have = "has" if len(live) == 1 else "have"
+    named = shortened(live, _NAMED)
+    return [f"{counted(len(live), 'group')} {have} members at the source ({named}): stop them"]
+
+
+def _why(reason: Reason | None) -> str:
+    """Return why a position is not there, with what to do where the reason does not say that."""
+    if reason is None:
+        return "it was not written"
+    stop = "; stop its members" if reason.code is ReasonCode.GROUP_NOT_EMPTY else ""
+    return f"{reason}{stop}"
+
+
+def _has_members(position: GroupPosition) -> bool:
+    return position.reason is not None and position.reason.code is ReasonCode.GROUP_NOT_EMPTY
+
+
 def _is_fine(position: GroupPosition, books: LinkBooks, *, rehearsed: bool) -> bool:
     """Whether clients may move although the target does not have the position."""
     reason = position.reason
-    if reason is None or reason.code in PASSING:
+    if reason is None or reason.code in PASSING or _has_members(position):
         return rehearsed
     # Behind an earlier cutover, clients read on.
     later = reason.code in SETTLED and books.of(position.tp).cut is not None
-    return later or reason.code in LEFT_OUT
+    return later or reason.code is ReasonCode.TOPIC_NOT_MIRRORED
