@@ -53,6 +53,7 @@ def test_what_the_old_log_has_deleted_meanwhile_is_lost_and_says_so() -> None:
     found = earliest([IDENTICAL], SourceOffset(5), 7)
     assert found is not None
     assert found.why == "the target has deleted offsets 5 to 6"
+    assert found.resumes == 7
     # Of offsets 4 to 5 of the old log no record was copied, so none is missing.
     between = copied((0, 0, 4), (6, 4, 4))
     assert place(4, between, log_start=6) == (6, EXACT)

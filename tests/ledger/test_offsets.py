@@ -213,3 +213,29 @@ def test_a_position_before_replaced_records_leads_behind_them() -> None:
     offsets = OffsetMap(joined([run(*each) for each in runs]))
     assert offsets.replaced == ((5, 8),)
     assert offsets.to_target(SourceOffset(5)) == TranslatedOffset(10, Exactness.EXACT)
+
+
+@given(maps(), st.integers(0, 70), st.integers(0, 130))
+def test_an_answer_that_passes_over_records_tells_up_to_where(
+    runs: list[Run], at: int, log_start: int
+) -> None:
+    """All that was mirrored behind the position is on the target, or before that place."""
+    answer = OffsetMap(runs, log_start=TargetOffset(log_start)).to_target(SourceOffset(at))
+    unread = {source: target for source, target in table(runs).items() if source >= at}
+    left = [source for source, target in unread.items() if target >= max(log_start, answer.offset)]
+    passed = [source for source, target in unread.items() if target < answer.offset]
+    if passed:
+        assert answer.resumes > max(passed)
+    if answer.resumes != NOWHERE and left:
+        assert answer.resumes == min(left)
+
+
+def test_a_gap_and_a_front_tell_up_to_where_they_pass_over() -> None:
+    offsets = OffsetMap([run(0, 0, 2), run(9, 2, 3)], gaps=[GAP])
+    assert offsets.to_target(SourceOffset(4)).resumes == 9
+    assert OffsetMap([run(0, 0, 2)], gaps=[GAP]).to_target(SourceOffset(4)).resumes == 9
+    assert offsets.to_target(SourceOffset(1)).resumes == NOWHERE
+    late = OffsetMap([], extent(100, 100, 100, 100))
+    assert late.to_target(SourceOffset(10)).resumes == 100
+    forgotten = OffsetMap([run(60, 60, 40)], extent(0, 0, 100, 100), log_start=TargetOffset(60))
+    assert forgotten.to_target(SourceOffset(10)).resumes == 60

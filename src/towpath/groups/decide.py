@@ -9,7 +9,7 @@ from towpath.groups.model import GroupPosition, PositionOutcome
 from towpath.groups.observe_groups import SourceGroup, TargetView
 from towpath.groups.shares import bounded
 from towpath.ledger.entries import SeenPosition
-from towpath.ledger.offsets import Exactness, TranslatedOffset
+from towpath.ledger.offsets import NOWHERE, Exactness, TranslatedOffset
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
@@ -173,7 +173,7 @@ class _Here:
             return self
         if self._jumps(log_start) is None or log_start is None or known < log_start:
             return self
-        return replace(self, answer=replace(self.answer, offset=known))
+        return replace(self, answer=replace(self.answer, offset=known, resumes=NOWHERE))
 
     def at_end(self, *, ending: bool) -> _Here:
         """Return the decision for a position when nothing more will be mirrored."""

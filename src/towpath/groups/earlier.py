@@ -48,13 +48,15 @@ class EarlierCopy:
             log_start: Where the target log begins now.
         """
         if not self.back:
-            return _kept(
-                self.offsets.to_target(offset), self.offsets.next_target(offset), log_start
-            )
+            copied = self.offsets.next_target(offset)
+            here = self.offsets.next_source(TargetOffset(log_start))
+            return _kept(self.offsets.to_target(offset), copied, log_start, here)
         mirror = TargetOffset(offset)
         said, following = self.offsets.to_source(mirror), self.offsets.next_source(mirror)
-        answer = TranslatedOffset(TargetOffset(said.offset), said.exactness, said.why)
-        return _kept(answer, TargetOffset(following), log_start)
+        place = TargetOffset(said.offset)
+        answer = TranslatedOffset(place, said.exactness, said.why, said.resumes)
+        resumes = self.offsets.next_target(SourceOffset(log_start))
+        return _kept(answer, TargetOffset(following), log_start, resumes)
 
 
 def earliest(copies: Iterable[EarlierCopy], offset: SourceOffset, log_start: int) -> Answer | None:
@@ -73,15 +75,22 @@ def earliest(copies: Iterable[EarlierCopy], offset: SourceOffset, log_start: int
     return min(exact or known, key=lambda each: each.offset, default=None)
 
 
-def _kept(answer: Answer, following: TargetOffset, log_start: int) -> Answer:
-    """Return an answer that lies in the target log, which may have deleted records since."""
+def _kept(answer: Answer, following: TargetOffset, log_start: int, resumes: int) -> Answer:
+    """Return an answer that lies in the target log, which may have deleted records since.
+
+    Args:
+        answer: The answer by the map.
+        following: The target offset of the first record that was copied at or after the position.
+        log_start: Where the target log begins now.
+        resumes: The source offset of the first copied record that lies at or after that.
+    """
     start = TargetOffset(log_start)
     if answer.offset >= start or answer.exactness in _ELSEWHERE:
         return answer
     if following >= start:
         return replace(answer, offset=start)
     why = f"the target has deleted offsets {answer.offset} to {start - 1}"
-    return TranslatedOffset(start, Exactness.LOST, why)
+    return TranslatedOffset(start, Exactness.LOST, why, resumes)
 
 
 class EarlierLinks:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -52,11 +52,14 @@ class TranslatedOffset(Generic[O]):
         offset: Offset of the next record to read on the other side.
         exactness: How far that can be relied on.
         why: A sentence where it is not exact, else "".
+        resumes: Offset here of the record that it leads to, where records before that may not be on
+            the other side; `NOWHERE` elsewhere.
     """
 
     offset: O
     exactness: Exactness
     why: str = ""
+    resumes: int = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +127,15 @@ class OffsetMap:
         if self.next_target(offset) >= start:
             return replace(answer, offset=start)
         why = f"the target has deleted offsets {answer.offset} to {start - 1}"
-        return TranslatedOffset(start, Exactness.LOST, why)
+        return TranslatedOffset(start, Exactness.LOST, why, self.next_source(start))
 
     def _to_target(self, offset: SourceOffset) -> TranslatedOffset[TargetOffset]:
         for gap in self._gaps:
             if gap.first <= offset < gap.end:
                 why = f"offsets {gap.first} to {gap.end - 1} were not mirrored: {gap.cause}"
-                return TranslatedOffset(self.next_target(offset), Exactness.LOST, why)
+                following = self.next_target(offset)
+                resumes = max(int(gap.end), int(self.next_source(following)))
+                return TranslatedOffset(following, Exactness.LOST, why, resumes)
         extent = self._extent
         if offset < extent.start:
             return _before_start(extent.target_start, extent.start)
@@ -141,7 +146,7 @@ class OffsetMap:
         found = _behind_run(offset, self._starts, self._ends, self._targets)
         following = self.next_target(offset)
         if found is None:
-            return self._at_front(following, offset)
+            return self._at_front(following, offset, self.next_source(following))
         gone = any(first < following and found < end for first, end in self.replaced)
         return TranslatedOffset(following if gone else TargetOffset(found), Exactness.EXACT)
 
@@ -150,7 +155,8 @@ class OffsetMap:
         for first, end in self.replaced:
             if first <= offset < end:
                 why = f"offsets {first} to {end - 1} were mirrored before the source log was cut"
-                return TranslatedOffset(self.next_source(offset), Exactness.LOST, why)
+                here = self.next_source(offset)
+                return TranslatedOffset(here, Exactness.LOST, why, self.next_target(here))
         extent = self._extent
         if offset < extent.target_start:
             return _before_start(extent.start, extent.target_start)
@@ -160,15 +166,16 @@ class OffsetMap:
             return TranslatedOffset(extent.end, Exactness.EXACT)
         found = _behind_run(offset, self._targets, self._target_ends, self._starts)
         if found is None:
-            return self._at_front(self.next_source(offset), offset)
+            here = self.next_source(offset)
+            return self._at_front(here, offset, self.next_target(here))
         return TranslatedOffset(SourceOffset(found), Exactness.EXACT)
 
-    def _at_front(self, following: O, offset: int) -> TranslatedOffset[O]:
+    def _at_front(self, following: O, offset: int, resumes: int) -> TranslatedOffset[O]:
         """Translate a position before the first run; runs of deleted records are not kept."""
         if self._log_start is not None and self._log_start <= self._extent.target_start:
             return TranslatedOffset(following, Exactness.EXACT)
         why = f"it is no longer known what was mirrored at offset {offset}"
-        return TranslatedOffset(following, Exactness.BOUNDED, why)
+        return TranslatedOffset(following, Exactness.BOUNDED, why, resumes)
 
     def targets(self, offsets: Table) -> Table:
         """Return the target offset of each source record, `NOWHERE` for records not mirrored."""
@@ -350,7 +357,8 @@ def _at_or_behind(offset: int, starts: Table, ends: Table, other: Table) -> int 
 
 
 def _before_start(there: O, start: int) -> TranslatedOffset[O]:
-    return TranslatedOffset(there, Exactness.BEFORE_START, f"mirroring began at offset {start}")
+    why = f"mirroring began at offset {start}"
+    return TranslatedOffset(there, Exactness.BEFORE_START, why, start)
 
 
 def _not_yet(there: O, end: int) -> TranslatedOffset[O]:

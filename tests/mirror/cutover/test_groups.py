@@ -9,12 +9,13 @@ import pytest
 from tests.support.ledger.books import opened
 from tests.support.ledger.standings import ROW
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
+from towpath.groups.unread import PassedOver
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.mirror.cutover.cuts import cuts
-from towpath.mirror.cutover.groups_left import to_stop, unmoved
+from towpath.mirror.cutover.groups_left import skipped, to_stop, unmoved
 from towpath.model.errors import UnreachableError
-from towpath.model.groups import ClientGroup
+from towpath.model.groups import ClientGroup, GroupKind
 from towpath.model.nouns import LinkName, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 
@@ -117,3 +118,20 @@ def test_clients_that_have_moved_before_may_have_read_on() -> None:
     books.of(ROW.tp).opened = opened(ROW.tp, producer_id=cut.producer_id)
     assert unmoved(ahead, books) == []
     assert unmoved(report(replace(DUE, reason=MEMBERS)), books) == []
+
+
+def test_unread_records_that_the_target_lacks_need_the_word_of_their_group() -> None:
+    lost = PassedOver(group=GROUP, tp=ROW.tp, first=10, end=60, records=50)
+    other = replace(lost, group=ClientGroup("mail", GroupKind.SHARE), records=1)
+    why = "the target lacks 50 records that the group has not read and the source still has"
+    places = f"({ROW.tp}: offsets 10 to 59)"
+    trouble, notes = skipped([lost, other], {"mail"})
+    assert trouble == [
+        f"group billing: {why} {places}; let its clients read them at the source first, or add"
+        " --may-skip billing to cut over all the same"
+    ]
+    [note] = notes
+    assert note.about == "share group mail"
+    assert "lacks 1 record " in note.text
+    assert note.text.endswith("; that is meant (--may-skip)")
+    assert skipped([], ()) == ([], [])

@@ -34,6 +34,14 @@ NOT_DONE = 3
 _SEEDS = 1 << 32
 _MOST_POSITIONS = 60
 """Most positions of groups that are shown one by one."""
+_MaySkipOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GROUP,..",
+        help="These groups are meant to pass over records that they have not read, that the source"
+        " still has, and that the target lacks; they are counted all the same.",
+    ),
+]
 _WithoutSchemasOption = Annotated[
     bool,
     typer.Option(
@@ -74,6 +82,7 @@ def cutover(
             help="Bring no groups of consumers over; they begin anew on the target.",
         ),
     ] = False,
+    may_skip: _MaySkipOption = None,
     without_schemas: _WithoutSchemasOption = False,
     one_in: _OneInOption = 1,
     may_delete: MayDeleteOption = False,
@@ -102,7 +111,7 @@ def cutover(
             ids=ids,
             may_delete=may_delete,
         )
-        cut = CutoverRequest(dry_run, quiet, scope, without_groups)
+        cut = CutoverRequest(dry_run, quiet, scope, without_groups, may_skip=_names(may_skip))
         found = cut_over(config, cut, spark, stop, display.show)
     data = _report(config, found, dry_run=dry_run)
     schemas, data["schemas"] = _schemas(found, ids)
@@ -118,6 +127,14 @@ def cutover(
     if found.failure is not None:
         return found.failure.exit_code
     return 0 if found.complete else NOT_DONE
+
+
+def _names(groups: str | None) -> frozenset[str]:
+    """Return the groups of an option; other than topics', their names may hold any character.
+
+    Where one holds a comma, the whole is a name, too.
+    """
+    return frozenset() if groups is None else frozenset({groups, *groups.split(",")})
 
 
 def _schemas(

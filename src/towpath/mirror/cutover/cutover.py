@@ -10,15 +10,17 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.engine.starting import Starting
+from towpath.groups.model import SyncReport
 from towpath.groups.settle import settle
 from towpath.groups.sync import GroupSync
+from towpath.groups.unread import look_at_unread
 from towpath.ledger.events import What
-from towpath.ledger.link import open_events, open_link
+from towpath.ledger.link import OpenLink, open_events, open_link
 from towpath.mirror.cutover.beside import holds_out, mapped, to_stop
 from towpath.mirror.cutover.cuts import cuts
 from towpath.mirror.cutover.estimate import RehearsalTimes
+from towpath.mirror.cutover.groups_left import skipped, unmoved
 from towpath.mirror.cutover.groups_left import to_stop as groups_to_stop
-from towpath.mirror.cutover.groups_left import unmoved
 from towpath.mirror.cutover.order import Order, error_text, verdict_texts
 from towpath.mirror.cutover.proof import unproven
 from towpath.mirror.cutover.report import CutoverReport, CutoverRequest
@@ -236,6 +238,7 @@ class _Parts:
         with open_link(self._config) as link, publishing(link) as publish:
             self.report.groups = settle(GroupSync(link), self._stop)
             self.report.trouble += unmoved(self.report.groups, link.books)
+            self._look_at_unread(link, self.report.groups)
             self.report.trouble += publish(self.report.groups)
 
     def _rehearse_groups(self) -> None:
@@ -244,6 +247,13 @@ class _Parts:
             self.report.groups = GroupSync(link).once(write=False)
             self.report.to_stop += groups_to_stop(self.report.groups)
             self.report.trouble += unmoved(self.report.groups, link.books, rehearsed=True)
+            self._look_at_unread(link, self.report.groups)
+
+    def _look_at_unread(self, link: OpenLink, seen: SyncReport) -> None:
+        """Find what groups have not read, the source still has, and the target lacks."""
+        found = look_at_unread(link, seen.positions)
+        trouble, self.report.skipped = skipped(found, self._cut.may_skip)
+        self.report.trouble += trouble
 
     def record(self) -> None:
         """Record in the ledger where each partition was cut over."""

@@ -1,11 +1,15 @@
-"""Consumer groups that prevent clients from moving, as they are not synced. Pure."""
+"""Consumer groups that prevent clients from moving: not synced, or read too little. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from towpath.groups.group_standings import PASSING, SETTLED
 from towpath.groups.model import GroupPosition, SyncReport
+from towpath.groups.unread import PassedOver, group_texts
 from towpath.ledger.books import LinkBooks
 from towpath.model.amounts import counted, shortened
+from towpath.model.findings import Note
 from towpath.model.reasons import Reason, ReasonCode
 
 _NAMED = 3
@@ -52,6 +56,28 @@ def to_stop(report: SyncReport) -> list[str]:
     have = "has" if len(live) == 1 else "have"
     named = shortened(live, _NAMED)
     return [f"{counted(len(live), 'group')} {have} members at the source ({named}): stop them"]
+
+
+def skipped(found: Iterable[PassedOver], may_skip: Collection[str]) -> tuple[list[str], list[Note]]:
+    """Return a text for each group that would pass over unread records, and notes where it may.
+
+    Args:
+        found: Unread records that the source has and the target lacks.
+        may_skip: Names of the groups of which the user says that this is meant.
+    """
+    texts = group_texts(found)
+    trouble = [
+        f"{group}: {text}; let its clients read them at the source first, or add --may-skip"
+        f" {group.name} to cut over all the same"
+        for group, text in texts.items()
+        if group.name not in may_skip
+    ]
+    notes = [
+        Note(str(group), f"{text}; that is meant (--may-skip)")
+        for group, text in texts.items()
+        if group.name in may_skip
+    ]
+    return trouble, notes
 
 
 def _why(reason: Reason | None) -> str:

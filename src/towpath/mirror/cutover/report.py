@@ -33,12 +33,14 @@ class CutoverRequest:
         scope: What is compared, and on which Spark. If it has `ids`, the target's registry must
             answer equally for the schema ids in the records.
         without_groups: Bring no groups over; the user knows that they begin anew on the target.
+        may_skip: Groups that are meant to pass over unread records which the target lacks.
     """
 
     dry_run: bool = False
     quiet: float = 5.0
     scope: Scope = field(default_factory=Scope)
     without_groups: bool = False
+    may_skip: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -67,6 +69,7 @@ class CutoverReport:
             is to be mended.
         mapped: Partitions whose offsets differ from those at the source.
         settled: The outcome of the steps behind the cut: what was held out of the copy.
+        skipped: What groups pass over because the user says that it is meant.
     """
 
     plan: Plan
@@ -87,6 +90,7 @@ class CutoverReport:
     to_stop: list[str] = field(default_factory=list)
     mapped: tuple[PartitionStatus, ...] = ()
     settled: Reconciled | None = None
+    skipped: list[Note] = field(default_factory=list)
 
     @property
     def complete(self) -> bool:
@@ -109,6 +113,7 @@ class CutoverReport:
             *([Note("link", taken)] if taken else []),
             *self.staying.notes,
             *offsets_differ(self.mapped),
+            *self.skipped,
         )
 
     @property
