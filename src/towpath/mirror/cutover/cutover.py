@@ -11,6 +11,7 @@ from dataclasses import replace
 from towpath.cluster.admin import Admin
 from towpath.engine.starting import Starting
 from towpath.groups.model import SyncReport
+from towpath.groups.observe_groups import SourceView, source_now
 from towpath.groups.settle import settle
 from towpath.groups.sync import GroupSync
 from towpath.groups.unread import look_at_unread
@@ -20,9 +21,14 @@ from towpath.mirror.cutover.beside import holds_out, mapped, to_stop
 from towpath.mirror.cutover.cuts import cuts
 from towpath.mirror.cutover.estimate import RehearsalTimes
 from towpath.mirror.cutover.groups_left import skipped, unmoved
-from towpath.mirror.cutover.groups_left import to_stop as groups_to_stop
 from towpath.mirror.cutover.order import Order, error_text, verdict_texts
 from towpath.mirror.cutover.proof import unproven
+from towpath.mirror.cutover.readers import (
+    ReadingGroup,
+    readers_to_stop,
+    still_reading,
+    wait_for_members,
+)
 from towpath.mirror.cutover.report import CutoverReport, CutoverRequest
 from towpath.mirror.cutover.writers import SourceSnapshot, look_at_source, moved
 from towpath.mirror.mm2.publish import publishing
@@ -107,7 +113,7 @@ class _Parts:
         began = time.monotonic()
         self.report = CutoverReport(build(config))
         self._planning = time.monotonic() - began
-        self._seen = SourceSnapshot()
+        self._seen, self._groups_seen = SourceSnapshot(), SourceView()
         self._matching: frozenset[TopicName] = frozenset()
 
     def __enter__(self) -> None:
@@ -126,16 +132,34 @@ class _Parts:
         report.trouble += map(str, self._unmeant(report.plan.problems))
         with Admin(self._config.source, Side.SOURCE) as source:
             self._matching = self._matching_now(source)
-            first = look_at_source(source, topics)
+            first, groups = look_at_source(source, topics), self._groups_now(source)
             report.staying = look_at_staying(self._config, source, topics)
             self._stop.wait(self._cut.quiet)
             self._seen = look_at_source(source, topics)
             report.writing = moved(source, first, self._seen)
+            reading = self._still_reading(source, groups)
         if self._cut.dry_run:
-            report.to_stop = to_stop(report.writing)
+            report.to_stop = [*to_stop(report.writing), *readers_to_stop(reading)]
             report.trouble += [str(each) for each in report.writing if each.after < each.before]
+        else:
+            report.trouble += map(str, reading)
         if not self._cut.without_groups:
             report.trouble += [f"{text}; {_ACKNOWLEDGE}" for text in report.staying.of_groups]
+
+    def _groups_now(self, source: Admin) -> SourceView:
+        """Return the groups of the file as they are at the source; none where none is brought."""
+        wanted = self._config.groups if self.brings_groups else None
+        return SourceView() if wanted is None else source_now(wanted, source)
+
+    def _still_reading(self, source: Admin, first: SourceView) -> tuple[ReadingGroup, ...]:
+        """Find groups that clients still read; where all else is well, wait for members to go."""
+
+        def look() -> tuple[ReadingGroup, ...]:
+            self._groups_seen = self._groups_now(source)
+            return still_reading(first, self._groups_seen, self.report.plan.topics)
+
+        wait = not self._cut.dry_run and self.report.complete
+        return wait_for_members(look, self._stop) if wait else look()
 
     def _unmeant(self, problems: Iterable[Problem]) -> list[Problem]:
         """Return the problems without those that `--may-delete` says are meant."""
@@ -239,13 +263,14 @@ class _Parts:
             self.report.groups = settle(GroupSync(link), self._stop)
             self.report.trouble += unmoved(self.report.groups, link.books)
             self._look_at_unread(link, self.report.groups)
+            now, topics = self._groups_now(link.source), self.report.plan.topics
+            self.report.trouble += map(str, still_reading(self._groups_seen, now, topics))
             self.report.trouble += publish(self.report.groups)
 
     def _rehearse_groups(self) -> None:
         """See where each group would stand; what is still to be copied is no trouble."""
         with open_link(self._config) as link:
             self.report.groups = GroupSync(link).once(write=False)
-            self.report.to_stop += groups_to_stop(self.report.groups)
             self.report.trouble += unmoved(self.report.groups, link.books, rehearsed=True)
             self._look_at_unread(link, self.report.groups)
 

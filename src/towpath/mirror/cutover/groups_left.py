@@ -8,11 +8,9 @@ from towpath.groups.group_standings import PASSING, SETTLED
 from towpath.groups.model import GroupPosition, SyncReport
 from towpath.groups.unread import PassedOver, group_texts
 from towpath.ledger.books import LinkBooks
-from towpath.model.amounts import counted, shortened
 from towpath.model.findings import Note
 from towpath.model.reasons import Reason, ReasonCode
 
-_NAMED = 3
 _PASSES_AWAY = frozenset({ReasonCode.GROUP_MAY_EXPIRE, ReasonCode.GROUP_NOT_RENEWED})
 """Why offsets that were committed just now may expire before clients come."""
 
@@ -38,24 +36,6 @@ def unmoved(report: SyncReport, books: LinkBooks, *, rehearsed: bool = False) ->
             if why.code in _PASSES_AWAY
         ]
     return found
-
-
-def to_stop(report: SyncReport) -> list[str]:
-    """Return one sentence about the groups whose members must be stopped before the cutover.
-
-    Args:
-        report: A preview of the sync.
-    """
-    live = [
-        f"{group.group.name}: {group.source_state}"
-        for group in report.groups
-        if any(map(_has_members, group.positions))
-    ]
-    if not live:
-        return []
-    have = "has" if len(live) == 1 else "have"
-    named = shortened(live, _NAMED)
-    return [f"{counted(len(live), 'group')} {have} members at the source ({named}): stop them"]
 
 
 def skipped(found: Iterable[PassedOver], may_skip: Collection[str]) -> tuple[list[str], list[Note]]:
