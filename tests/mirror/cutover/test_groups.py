@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.ledger.books import opened
 from tests.support.ledger.standings import ROW
+from towpath.groups.group_snapshots import group_entry
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
 from towpath.groups.unread import PassedOver
 from towpath.ledger.books import LinkBooks
@@ -116,6 +117,14 @@ def test_clients_that_have_moved_before_may_have_read_on() -> None:
     books.of(ROW.tp).opened = opened(ROW.tp, producer_id=cut.producer_id)
     assert unmoved(ahead, books) == []
     assert unmoved(report(replace(DUE, reason=MEMBERS)), books) == []
+    seen = replace(DUE, outcome=PositionOutcome.CONFIRMED)
+    for position, clients_read_there in [(seen, 0), (replace(seen, source=SourceOffset(4)), 1)]:
+        [group] = report(position).groups
+        books.take(group_entry(LINK, group, {}, None))
+        for why in (AHEAD, MEMBERS):
+            told = unmoved(report(replace(DUE, reason=why)), books)
+            assert len(told) == clients_read_there
+            assert all("stood at offset 4 at the source" in text for text in told)
 
 
 def test_unread_records_that_the_target_lacks_need_the_word_of_their_group() -> None:

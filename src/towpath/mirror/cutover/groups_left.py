@@ -27,7 +27,8 @@ def unmoved(report: SyncReport, books: LinkBooks, *, rehearsed: bool = False) ->
     found += [f"some groups could not be looked at: {error}" for error in report.unlisted]
     for each in report.positions:
         if not each.settled and not _is_fine(each, books, rehearsed=rehearsed):
-            found.append(f"{each.group} is not brought over in {each.tp}: {_why(each.reason)}")
+            why = f"{_why(each.reason)}{_reads_on(each, books)}"
+            found.append(f"{each.group} is not brought over in {each.tp}: {why}")
     if not rehearsed:
         found += [
             f"{group.group}: {why}"
@@ -68,6 +69,22 @@ def _why(reason: Reason | None) -> str:
     return f"{reason}{stop}"
 
 
+def _reads_on(position: GroupPosition, books: LinkBooks) -> str:
+    """Return that a group that reads on the target has moved at the source, too, "" if not.
+
+    The ledger keeps where it stood at the source when the target got its position last, which was
+    at the earlier cutover, or after it.
+    """
+    seen = books.groups.get(position.group.name)
+    last = seen.positions.get(position.tp) if seen is not None else None
+    if last is None or last.base < 0 or last.base == position.source:
+        return ""
+    return (
+        f"; it stood at offset {last.base} at the source when the target got its position, and"
+        f" stands at {position.source} now, so clients read there, too: stop those of one side"
+    )
+
+
 def _has_members(position: GroupPosition) -> bool:
     return position.reason is not None and position.reason.code is ReasonCode.GROUP_NOT_EMPTY
 
@@ -77,6 +94,8 @@ def _is_fine(position: GroupPosition, books: LinkBooks, *, rehearsed: bool) -> b
     reason = position.reason
     if reason is None or reason.code in PASSING or _has_members(position):
         return rehearsed
-    # Behind an earlier cutover, clients read on.
+    # Behind an earlier cutover, clients read on, if they are on the target indeed.
     later = reason.code in SETTLED and books.of(position.tp).cut is not None
-    return later or reason.code is ReasonCode.TOPIC_NOT_MIRRORED
+    return (
+        later and not _reads_on(position, books)
+    ) or reason.code is ReasonCode.TOPIC_NOT_MIRRORED
