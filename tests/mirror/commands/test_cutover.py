@@ -367,6 +367,10 @@ def test_a_group_that_could_not_be_moved_is_named_and_another_is_moved(
     file = link_file(tmp_path, source, target, link, more)
     place = TopicPartition(TopicName(topic), 0)
     create_topic(target.bootstrap, topic)
+    with member(source, f"{link}-waits", topic):
+        live = here("cutover", str(file), "--dry-run", *NOW)
+    named = f"1 group is still read at the source ({link}-waits: Stable): stop the clients"
+    assert f"before the cutover: {named}" in " ".join(live.out.split())
     with member(target, f"{link}-early", topic):
         left = here("cutover", str(file), *NOW)
     said = " ".join(left.out.split())
@@ -379,6 +383,23 @@ def test_a_group_that_could_not_be_moved_is_named_and_another_is_moved(
         again = here("cutover", str(file), *NOW)
         assert again.code == 0, again.said
         assert admin.groups.committed(f"{link}-early", [place]) == {place: 7}
+        admin.offsets.delete_records({place: 20})
+    _unread_records_are_gone(here, file, place)
+
+
+def _unread_records_are_gone(here: Here, file: Path, place: TopicPartition) -> None:
+    """That the target may delete them does not say that their readers may miss them."""
+    rehearsal = "cutover", str(file), "--dry-run", "--may-delete", *NOW
+    where = f"({place}: offsets 7 to 19)"
+    lost = f"13 records that the group has not read and the source still has {where}"
+    link = place.topic.removesuffix(".orders")
+    skips = here(*rehearsal, "--may-skip", f"{link}-early")
+    said = " ".join(skips.out.split())
+    assert skips.code == 3, skips.said
+    assert f"note: group {link}-early: the target lacks {lost}; that is meant" in said
+    assert f"group {link}-waits: the target lacks {lost}; let its clients read them" in said
+    meant = here(*rehearsal, "--may-skip", f"{link}-early,{link}-waits")
+    assert meant.code == 0, meant.said
 
 
 @pytest.mark.soak
