@@ -32,11 +32,17 @@ GONE = DeletedRecords(
             {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "7"},
             Retention(bytes=7),
         ),
+        (
+            {"cleanup.policy": "compact,delete", "retention.ms": "5", "log.cleaner.threads": "0"},
+            Retention(deletes=False),
+        ),
+        (
+            {"cleanup.policy": "delete", "retention.ms": "5", "log.cleaner.enable": "false"},
+            Retention(ms=5),
+        ),
     ],
 )
-def test_what_configs_let_a_broker_delete(
-    configs: dict[str, str | None] | None, found: Retention
-) -> None:
+def test_what_configs_let_a_broker_delete(configs: dict[str, str] | None, found: Retention) -> None:
     assert Retention.of(configs) == found
 
 

@@ -37,6 +37,8 @@ POLICY, LAG, TOMBSTONES = "cleanup.policy", "min.compaction.lag.ms", "delete.ret
 LIMITS = {"retention.ms": "1000", "retention.bytes": "-1"}
 KEPT = {POLICY: "delete", **LIMITS, LAG: "0", TOMBSTONES: "86400000"}
 CLEANED = {**KEPT, POLICY: "compact"}
+OFF = {"log.cleaner.enable": "false"}
+RATIO = "min.cleanable.dirty.ratio"
 RULES = ConfigRules()
 LOGS = TopicSeen(logs={0: LogSeen(first=10, end=30, fresh=25, timed=10)}, ahead=0)
 
@@ -86,6 +88,34 @@ LOGS = TopicSeen(logs={0: LogSeen(first=10, end=30, fresh=25, timed=10)}, ahead=
             "the target would compact the topic (cleanup.policy=compact) and the source does not"
             " (unknown): the target does not take the source's value",
         ),
+        (
+            CLEANED | OFF,
+            CLEANED,
+            {},
+            "the target would compact the topic (cleanup.policy=compact) and the source does not"
+            " (log.cleaner.enable=false): the configs of the brokers differ",
+        ),
+        (
+            CLEANED | {POLICY: "compact,delete", "retention.ms": "-1", "log.cleaner.threads": "0"},
+            CLEANED,
+            {"override": {POLICY: "compact"}},
+            "the target would compact the topic (cleanup.policy=compact) and the source does not"
+            " (log.cleaner.threads=0): the configs of the brokers differ",
+        ),
+        (
+            CLEANED | {RATIO: "1.0"},
+            CLEANED | {RATIO: "0.5"},
+            {},
+            "min.cleanable.dirty.ratio would be 0.5 on the target and is 1.0 at the source: the"
+            " configs of the brokers differ",
+        ),
+        (
+            CLEANED | {RATIO: "1.0"},
+            CLEANED | {RATIO: "0.1"},
+            {"override": {RATIO: "0.1"}},
+            "min.cleanable.dirty.ratio would be 0.1 on the target and is 1.0 at the source:"
+            " `topics.configs.override` sets min.cleanable.dirty.ratio",
+        ),
     ],
 )
 def test_each_difference_of_cleaning_is_named(
@@ -109,6 +139,10 @@ def test_each_difference_of_cleaning_is_named(
         (CLEANED | {POLICY: "compact,delete"}, CLEANED),
         (CLEANED, KEPT | {POLICY: ""}),
         (CLEANED | {LAG: "9"}, KEPT | {"retention.ms": "-1"}),
+        (KEPT, CLEANED | OFF),  # no cleaner runs on the target
+        (CLEANED | OFF, CLEANED | {"log.cleaner.threads": "0"}),
+        (CLEANED | {RATIO: "1"}, CLEANED | {RATIO: "1"}),
+        (CLEANED | OFF, KEPT | {POLICY: "compact,delete", **OFF}),
     ],
 )
 def test_a_target_that_cleans_no_more_is_no_reason(
@@ -125,14 +159,75 @@ def test_retention_alone_does_not_keep_compaction_back() -> None:
     assert not found.compacts
 
 
+def test_without_a_cleaner_a_source_deletes_nothing_of_a_compacted_topic_by_time() -> None:
+    both = {**KEPT, POLICY: "compact,delete"}
+    found = foresee(both | OFF, both, LOGS, RULES)
+    assert [(str(each.code), str(each)) for each in found.reasons] == [
+        (
+            ReasonCode.RETENTION_TIGHTER,
+            "retention.ms would be 1000 on the target and has no effect at the source"
+            " (cleanup.policy is compact,delete, and log.cleaner.enable=false): the configs of the"
+            " brokers differ",
+        ),
+        (
+            ReasonCode.COMPACTION_TIGHTER,
+            "the target would compact the topic (cleanup.policy=compact,delete) and the source does"
+            " not (log.cleaner.enable=false): the configs of the brokers differ",
+        ),
+    ]
+    assert found.keeps
+    assert found.compacts
+    assert not foresee(KEPT | OFF, KEPT, LOGS, RULES).keeps  # others are deleted by another thread
+
+
+def test_compaction_waits_while_no_cleaner_runs_at_the_source() -> None:
+    """The hold is foretold by the first plan, and ends with the cleaner's configs."""
+
+    def seen(stops: Mapping[str, str]) -> ObservedTopics:
+        source = topic(own={POLICY: "compact"}, configs=stops)
+        return foreseen(observed(source), OwnedTopics(begun=True), rules={})
+
+    found = compare(seen(OFF), start="earliest")
+    assert created(found).held[POLICY] == "compact"
+    (told,) = (text for text in notes(found) if "caught up, too" in text)
+    assert "the source does not (log.cleaner.enable=false)" in told
+
+    ours = replace(OwnedTopics.of(found.steps), caught_up=frozenset({NAME}))
+    waits = foreseen(done(found.steps, seen(OFF)), ours, rules={})
+    kept = compare(waits, ours=ours)
+    assert not kept.steps
+    assert any("cleanup.policy" in text and "stays held back" in text for text in notes(kept))
+
+    runs = foreseen(done(found.steps, seen({})), ours, rules={})
+    change = only(compare(runs, ours=ours))
+    assert isinstance(change, SetConfigs)
+    assert change.set[POLICY] == "compact"
+
+
+def test_a_copy_that_is_compacted_already_is_held_back_once_the_source_cleans_no_more() -> None:
+    compacted = topic(own={POLICY: "compact"}, configs={})
+    both = observed(topic(own={POLICY: "compact"}, configs=OFF), target=(compacted,))
+    ours = OwnedTopics(created={NAME: NAME}, caught_up=frozenset({NAME}))
+    change = only(compare(foreseen(both, ours, rules={}), ours=ours))
+    assert isinstance(change, SetConfigs)
+    assert change.set[POLICY] == "delete"
+    assert change.held[POLICY] == "compact"
+
+
 # What keeps it back, from the first plan to the file that lets it go.
 
 OVERRIDE: dict[str, Any] = {"configs": {"override": {POLICY: "compact"}}}
 
 
-def foreseen(seen: ObservedTopics, ours: OwnedTopics, *, meant: bool = False) -> ObservedTopics:
+def foreseen(
+    seen: ObservedTopics,
+    ours: OwnedTopics,
+    *,
+    meant: bool = False,
+    rules: Mapping[str, Any] = OVERRIDE,
+) -> ObservedTopics:
     """Return the topics with what a look at both clusters would foresee."""
-    config = link("a:1", "b:1", ".*", **OVERRIDE)
+    config = link("a:1", "b:1", ".*", **rules)
     held = held_back(seen, config, ours)
     found = {
         name: replace(
@@ -240,6 +335,10 @@ class Keyed:
 
 def may_go(record: Keyed, configs: Mapping[str, str]) -> bool:
     """Whether the cleaner may remove a record by its configs, at the latest moment it can run."""
+    if configs["log.cleaner.enable"] == "false" or configs["log.cleaner.threads"] == "0":
+        return False
+    if configs[RATIO] == "1.0":
+        return False
     if "compact" not in configs[POLICY] or record.age < int(configs[LAG]):
         return False
     return record.followed or record.cleaned >= int(configs[TOMBSTONES])
@@ -253,6 +352,9 @@ _cleanings = st.fixed_dictionaries(
         "retention.bytes": st.just("-1"),
         LAG: _times,
         TOMBSTONES: _times,
+        RATIO: st.sampled_from(("0.5", "1.0")),
+        "log.cleaner.enable": st.sampled_from(("true", "false")),
+        "log.cleaner.threads": st.sampled_from(("1", "0")),
     }
 )
 _records = st.builds(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from towpath.model.cleaner import left_alone
 from towpath.model.nouns import SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 
@@ -19,7 +20,7 @@ class Deleter(StrEnum):
     TIME = "retention.ms"
     SIZE = "retention.bytes"
     REQUEST = "DeleteRecords"
-    CLEANER = "cleanup.policy=compact, which the source does not have"
+    CLEANER = "cleanup.policy=compact, which removes nothing at the source"
     UNKNOWN = "unknown"
 
 
@@ -30,7 +31,7 @@ class Retention:
     Attributes:
         ms: Age in milliseconds from which on records may go, -1 if none does.
         bytes: Size in bytes of a partition beyond which its oldest segments go, -1 without one.
-        deletes: Whether `cleanup.policy` names `delete`. If not, both are -1.
+        deletes: Whether `cleanup.policy` names `delete`, and it has effect. If not, both are -1.
         requests: Whether brokers take DeleteRecords: not where the policy is `compact` alone
             (`Partition.deleteRecordsOnLeader`).
         segment_ms: Age at which a segment ends; records go by whole segments.
@@ -51,13 +52,16 @@ class Retention:
     known: bool = True
 
     @classmethod
-    def of(cls, configs: Mapping[str, str | None] | None) -> Retention:
-        """Return the retention that a topic's configs define, including defaults."""
+    def of(cls, configs: Mapping[str, str] | None) -> Retention:
+        """Return the retention that a topic's configs define, including defaults.
+
+        Where no cleaner runs (`left_alone`), nothing goes of a topic that is compacted, too.
+        """
         if configs is None or configs.get("cleanup.policy") is None:
             return cls(known=False)
         policy = str(configs["cleanup.policy"]).split(",")
-        if "delete" not in policy:
-            return cls(deletes=False, requests="compact" not in policy)
+        if "delete" not in policy or left_alone(configs):
+            return cls(deletes=False, requests="delete" in policy or "compact" not in policy)
         return cls(
             ms=int(configs.get("retention.ms") or FOR_EVER),
             bytes=int(configs.get("retention.bytes") or FOR_EVER),

@@ -64,6 +64,7 @@ def cause(key: str, by: str) -> str:
     return {
         "": "the target does not take the source's value",
         "planned": "the plan says so",
+        "brokers": "the configs of the brokers differ",
         "left out": f"`topics.configs` does not copy {key}",
         "not yet": "it gets the source's cleanup.policy once it has caught up",
     }.get(by, f"`topics.configs.override` sets {name}")

@@ -9,8 +9,9 @@ from towpath.cluster.metadata import ConfigEntry
 from towpath.ledger.books import LinkBooks
 from towpath.model.at_risk import AtRisk
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import TopicName
+from towpath.model.nouns import Side, TopicName
 from towpath.settings import LinkConfig
+from towpath.topics.cleaners import look_at_cleaner
 from towpath.topics.held_back_logs import look_at_withheld_logs
 from towpath.topics.holds import HeldTopic
 from towpath.topics.observed import Topic
@@ -58,8 +59,8 @@ def _tighter(
     config: LinkConfig, source: Admin, target: Admin, mirrors: Mapping[TopicName, TopicName]
 ) -> dict[TopicName, HeldTopic]:
     """Return the topics whose mirror topics keep less by their configs."""
-    here = _configs(source, mirrors.keys())
-    there = _configs(target, set(mirrors.values()))
+    here = _configs(source, Side.SOURCE, mirrors.keys())
+    there = _configs(target, Side.TARGET, set(mirrors.values()))
     rules = config.topics.configs
     names = [
         name
@@ -79,10 +80,14 @@ def _tighter(
     }
 
 
-def _configs(admin: Admin, names: Collection[TopicName]) -> dict[TopicName, dict[str, str]]:
+def _configs(
+    admin: Admin, side: Side, names: Collection[TopicName]
+) -> dict[TopicName, dict[str, str]]:
     """Return the configs in effect on topics, of those whose configs the login may see."""
     found = admin.configs.describe(names) if names else {}
-    return {name: _values(entries) for name, entries in found.items()}
+    values = {name: _values(entries) for name, entries in found.items()}
+    stops = look_at_cleaner(admin, side, values.values()).stops
+    return {name: {**each, **stops} for name, each in values.items()}
 
 
 def _values(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:

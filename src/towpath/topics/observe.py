@@ -13,6 +13,7 @@ from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicName
 from towpath.settings import ClusterConfig, LinkConfig, Replicas, TopicsConfig
+from towpath.topics.cleaners import CleanerSeen, look_at_cleaner
 from towpath.topics.defaults import (
     DEFAULTS,
     ask_defaults,
@@ -75,7 +76,7 @@ def observe(
         circular=_circular(names, config.topics) if one_cluster else frozenset(),
         orphans=orphans,
         unmatched=tuple(sorted(info.name for info in others)),
-        notes=(*seen.notes, *said, *unreleased),
+        notes=(*seen_there.notes, *seen.notes, *said, *unreleased),
         problems=(*seen_there.problems, *missing),
     )
 
@@ -90,11 +91,14 @@ def look_at_source(source: Admin, config: LinkConfig) -> SourceTopics:
     matched = [info for info in found.values() if config.topics.takes(info)]
     names, misnamed = config.topics.target_names([info.name for info in matched if not info.error])
     configs = source.configs.describe(names)
+    topics = [described(found[name], configs[name]) for name in sorted(configs)]
+    cleaner = look_at_cleaner(source, Side.SOURCE, (topic.configs for topic in topics))
     return SourceTopics(
         listed=found,
-        topics=tuple(described(found[name], configs[name]) for name in sorted(configs)),
+        topics=tuple(with_cleaner(topic, cleaner) for topic in topics),
         names=names,
         cluster=source.cluster.id(),
+        notes=tuple(_without_cleaner(cleaner)),
         problems=(
             *(Problem.of(info.error, info.name) for info in matched if info.error),
             *(Problem(name, text, Cause.TOPIC) for name, text in misnamed.items()),
@@ -140,20 +144,26 @@ def look_at_target(
     fresh = [mirror for topic in topics if (mirror := names[topic.name]) not in everything]
     known = keys(told) or known_for(target, fresh, _asked_for(topics, rules, further))
     given, notes = ask_defaults(target)
+    mirrors = {
+        name: described(found[name], configs.get(name, {})) for name in found.keys() - hidden
+    }
+    defaults = {**inherited(told), **given.configs}
+    policies = (
+        rules.configs.override,
+        defaults,
+        *(e.configs for e in (*topics, *mirrors.values())),
+    )
+    cleaner = look_at_cleaner(target, Side.TARGET, policies)
     hosts = [host for host, _ in where.addresses]
     kind = kind_of(target.cluster.id(), known, hosts)
     return ObservedTopics(
         source=topics,
         names={topic.name: names[topic.name] for topic in topics},
-        target={
-            name: described(found[name], configs.get(name, {}))
-            for name in found
-            if name not in hidden
-        },
+        target={name: with_cleaner(mirror, cleaner) for name, mirror in mirrors.items()},
         brokers=replicas_possible(target, fresh, _most_replicas(topics, rules)),
         known=known,
         kind=kind,
-        defaults={**inherited(told), **given.configs},
+        defaults={**defaults, **cleaner.stops},
         default_replicas=given.replicas,
         request_bytes=given.request_bytes,
         takes_empty_policy=_takes_empty_policy(target, kind, topics),
@@ -166,6 +176,20 @@ def look_at_target(
             *_without_configs(where, configs.failed),
         ),
     )
+
+
+def _without_cleaner(cleaner: CleanerSeen) -> Iterator[Note]:
+    if cleaner.unknown:
+        text = (
+            f"{cleaner.unknown}; if none does, the target compacts topics of which the source keeps"
+            " all"
+        )
+        yield Note("source", text)
+
+
+def with_cleaner(topic: Topic, cleaner: CleanerSeen) -> Topic:
+    """Return a topic with the broker configs by which no cleaner runs."""
+    return replace(topic, configs={**topic.configs, **cleaner.stops}) if topic.configs else topic
 
 
 def _takes_empty_policy(target: Admin, kind: TargetKind, topics: Iterable[Topic]) -> bool:

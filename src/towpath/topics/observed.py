@@ -22,7 +22,8 @@ class Topic:
         partitions: The number of partitions.
         replication_factor: The largest number of replicas of a partition.
         own: Configs set on the topic itself.
-        configs: All configs in effect; empty if the login may not see them.
+        configs: All configs in effect, with those of brokers by which no cleaner runs; empty if
+            the login may not see them.
     """
 
     name: TopicName
@@ -116,6 +117,7 @@ class SourceTopics:
         topics: Topics that match and can be described.
         names: The names on the target of the matching topics.
         cluster: The cluster id.
+        notes: What could not be observed and is not essential.
         problems: Why matching topics cannot be mirrored.
     """
 
@@ -123,6 +125,7 @@ class SourceTopics:
     topics: tuple[Topic, ...]
     names: Mapping[TopicName, TopicName]
     cluster: ClusterId
+    notes: tuple[Note, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 

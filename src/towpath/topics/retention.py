@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from towpath.model.cleaner import left_alone
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.settings import ConfigRules
 from towpath.topics.cleaning import by_rule, cleaning
@@ -108,7 +109,7 @@ def foresee(source: Configs, final: Configs, seen: TopicSeen, rules: ConfigRules
         seen: The logs of both.
         rules: The rules in the file, which may be the cause.
     """
-    deleted = _deleted(source, final, seen, rules) if deletes(final) else NOTHING
+    deleted = _deleted(source, final, seen, rules) if expires(final) else NOTHING
     cleaned = tuple(cleaning(source, final, rules))
     if not cleaned:
         return deleted
@@ -127,7 +128,7 @@ def differs(source: Configs, final: Configs, rules: ConfigRules) -> Iterator[Rea
     """
     if not source:
         return
-    if deletes(final) and any(_number(limit(final.get(key))) < math.inf for key in RETENTIONS):
+    if expires(final) and any(_number(limit(final.get(key))) < math.inf for key in RETENTIONS):
         yield from _tighter(source, final, rules)
         yield from _finer(source, final)
     yield from cleaning(source, final, rules)
@@ -169,9 +170,14 @@ def _number(value: float | None) -> float:
     return math.inf if value is None else value
 
 
+def expires(configs: Configs) -> bool:
+    """Return whether retention deletes records; without a cleaner not where `compact` is named."""
+    return deletes(configs) and not left_alone(configs)
+
+
 def kept_limit(configs: Configs, key: str) -> str:
     """Return a topic's retention limit, -1 for none, "" if unknown."""
-    return configs.get(key, "") if deletes(configs) else "-1"
+    return configs.get(key, "") if expires(configs) else "-1"
 
 
 def _tighter(source: Configs, final: Configs, rules: ConfigRules) -> Iterator[Reason]:
@@ -184,12 +190,22 @@ def _tighter(source: Configs, final: Configs, rules: ConfigRules) -> Iterator[Re
                 key=key,
                 theirs=theirs or "",
                 ours=ours,
-                policy="" if deletes(source) else source.get(POLICY) or "empty",
+                policy=_idle(source),
                 by=_of_retention(key, source, rules),
             )
 
 
+def _idle(source: Configs) -> str:
+    """Return the policy by which retention has no effect at the source, "" if it has."""
+    if expires(source):
+        return ""
+    stopped = left_alone(source) if deletes(source) else ""
+    return (source.get(POLICY) or "empty") + (f", and {stopped}" if stopped else "")
+
+
 def _of_retention(key: str, source: Configs, rules: ConfigRules) -> str:
+    if deletes(source) and left_alone(source):
+        return "brokers"
     if key not in rules.override and POLICY in rules.override and not deletes(source):
         return f"override.{POLICY}"
     return by_rule(key, rules)
@@ -197,7 +213,7 @@ def _of_retention(key: str, source: Configs, rules: ConfigRules) -> str:
 
 def _finer(source: Configs, final: Configs) -> Iterator[Reason]:
     """Yield settings with which the target's segments are smaller than the source's."""
-    if not deletes(source):
+    if not expires(source):
         return  # the limits differ, which is told
     pairs = {SEGMENT_BYTES: (source, final), SEGMENT_MS: (_unjittered(source), _unjittered(final))}
     for key, (ours, theirs) in pairs.items():
@@ -233,7 +249,7 @@ def _times(source: Configs, final: Configs, seen: TopicSeen) -> Iterator[Reason]
 
 def _sizes(source: Configs, final: Configs, seen: TopicSeen) -> Iterator[Reason]:
     """Yield where the same records may take more bytes on the target."""
-    if not deletes(source) or limit(source.get(BYTES)) == math.inf:
+    if not expires(source) or limit(source.get(BYTES)) == math.inf:
         return  # the limits differ, which is told
     if limit(final.get(BYTES)) == math.inf:
         return

@@ -7,7 +7,7 @@ DeleteRecords, by the cleaner. What `verify` counts must be the table's, record 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -254,6 +254,29 @@ def test_each_record_is_counted_where_it_is(
             assert (there.first, there.end) == (lost[0], lost[-1] + 1)
 
 
+@given(made=scenes())
+def test_what_a_cleaner_took_is_deleted_where_the_source_runs_none(
+    made: tuple[Scene, tuple[bool, bool]],
+) -> None:
+    scene, (_, there) = made
+    bounds = replace(scene.bounds(compacted=(True, there)), source_keeps=True)
+    found, seen = judge(scene, bounds)
+    if found is None or not there:
+        return
+    assert (seen.cleaned.records if seen.cleaned else 0) == seen.compacted_target
+    assert seen.unwanted >= (seen.compacted_target > 0)
+    assert not any("compacted away on the target" in text for text in seen.notes())
+
+
+def test_where_it_is_not_known_whether_a_cleaner_runs_that_is_said() -> None:
+    told = Gone(compacted_target=490, unsure="it is not known whether a cleaner runs (refused)")
+    assert list(told.notes()) == [
+        "490 records left out: compacted away on the target; it is not known whether a cleaner runs"
+        " (refused), so the source may keep them for good"
+    ]
+    assert not told.unwanted
+
+
 @given(made=scenes(), since=st.integers(0, 30))
 def test_offsets_alone_tell_at_most_so_many_and_none_where_none_is_gone(
     made: tuple[Scene, tuple[bool, bool]], since: int
@@ -306,7 +329,7 @@ def test_what_only_the_targets_cleaner_removed_is_a_difference_unless_it_is_mean
     assert (alone.unwanted, alone.deleted, list(alone.notes())) == (True, 30, [])
     assert list(alone.reasons()) == [
         "the target deleted 30 records that the source still has (by cleanup.policy=compact, which"
-        " the source does not have): among source offsets 0 to 34"
+        " removes nothing at the source): among source offsets 0 to 34"
     ]
     meant = missing_records(books, found, None, whole=True, alone=True, meant=True)
     assert (meant.unwanted, list(meant.reasons())) == (False, [])

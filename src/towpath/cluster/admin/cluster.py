@@ -10,6 +10,7 @@ from kafka.protocol.metadata import ApiVersionsRequest
 
 from towpath import __version__
 from towpath.cluster.admin.changes import check
+from towpath.cluster.admin.groups.brokers import ask_each
 from towpath.cluster.admin.numbers import BROKER, OPERATIONS, describe_configs
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
@@ -59,6 +60,14 @@ class ClusterAdmin:
     def broker_configs(self, names: Collection[str]) -> dict[str, str]:
         """Return the values of these configs on one broker, without unknown ones."""
         return self._control.retried(lambda deadline: self._broker_configs(names, deadline))
+
+    def each_broker(self, names: Collection[str]) -> tuple[dict[str, str], ...]:
+        """Return the values of these configs on each live broker, without unknown ones.
+
+        Raises:
+            ClusterError: A broker refuses to tell them, or none answers.
+        """
+        return self._control.retried(lambda deadline: self._each_broker(names, deadline))
 
     def api_versions(self) -> Versions:
         """Return the request versions that one broker supports."""
@@ -148,8 +157,27 @@ class ClusterAdmin:
         return frozenset(right for right in Operation if OPERATIONS[right] in allowed)
 
     def _broker_configs(self, names: Collection[str], deadline: Deadline) -> dict[str, str]:
-        what = f"asking for the broker config{'s' * (len(names) > 1)} {', '.join(names)}"
-        said = self._any_broker(names, deadline, what).results[0]
+        what = _asking_for(names)
+        return self._values(self._any_broker(names, deadline, what), what)
+
+    def _each_broker(
+        self, names: Collection[str], deadline: Deadline
+    ) -> tuple[dict[str, str], ...]:
+        what, found = _asking_for(names), dict[int, dict[str, str]]()
+
+        def ask(broker: Broker) -> None:
+            request = describe_configs(BROKER, [str(broker.id)], list(names))
+            said = self._control.ask(broker, request, deadline, what)
+            found[broker.id] = self._values(said, what)
+
+        failed = ask_each(self._control.metadata(deadline).brokers.values(), ask).values()
+        for error in failed:
+            if not (found and isinstance(error, UnreachableError)):
+                raise error
+        return tuple(found.values())
+
+    def _values(self, answer: Any, what: str) -> dict[str, str]:
+        said = answer.results[0]
         if said.error_code:
             acl = "DescribeConfigs on the cluster"
             raise refused(self._control.side, what, said.error_code, said.error_message, acl)
@@ -170,3 +198,7 @@ class ClusterAdmin:
         if errors:
             raise errors[0]
         raise UnreachableError(self._control.side, what, "no broker is known")
+
+
+def _asking_for(names: Collection[str]) -> str:
+    return f"asking for the broker config{'s' * (len(names) > 1)} {', '.join(names)}"

@@ -15,8 +15,9 @@ from towpath.cluster.metadata import ConfigEntry
 from towpath.ledger.books import PartitionBooks
 from towpath.model.deleted import FOR_EVER, DeletedRecords, Deleter, Retention
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicName, TopicPartition
+from towpath.model.nouns import Mode, Side, SourceOffset, TargetOffset, TopicName, TopicPartition
 from towpath.runtime.clock import now_ms
+from towpath.topics.cleaners import look_at_cleaner
 
 Stretch = tuple[SourceOffset, SourceOffset]
 """Source offsets [first, end)."""
@@ -116,8 +117,8 @@ class DeletionLook:
         """
         if not stretches:
             return {}
-        here = _retentions(self._source, {tp.topic for tp in stretches})
-        there = _retentions(self._target, {targets[tp].topic for tp in stretches})
+        here = _retentions(self._source, Side.SOURCE, {tp.topic for tp in stretches})
+        there = _retentions(self._target, Side.TARGET, {targets[tp].topic for tp in stretches})
         of = {tp: (here[tp.topic], there[targets[tp].topic]) for tp in stretches}
         due = self._old({tp: own.ms for tp, (own, _) in of.items()})
         old = self._old({tp: kept.ms for tp, (_, kept) in of.items()})
@@ -199,11 +200,18 @@ def deleted_records(
     )
 
 
-def _retentions(admin: Admin, topics: Iterable[TopicName]) -> dict[TopicName, Retention]:
+def _retentions(
+    admin: Admin, side: Side, topics: Iterable[TopicName]
+) -> dict[TopicName, Retention]:
     wanted = set(topics)
-    configs = admin.configs.describe(wanted)
-    return {name: Retention.of(_values(configs.get(name))) for name in wanted}
+    told = admin.configs.describe(wanted)
+    configs = {name: _values(entries) for name, entries in told.items()}
+    stops = look_at_cleaner(admin, side, configs.values()).stops
+    return {
+        name: Retention.of({**configs[name], **stops} if name in configs else None)
+        for name in wanted
+    }
 
 
-def _values(configs: Mapping[str, ConfigEntry] | None) -> dict[str, str | None] | None:
-    return None if configs is None else {name: each.value for name, each in configs.items()}
+def _values(configs: Mapping[str, ConfigEntry]) -> dict[str, str]:
+    return {name: each.value for name, each in configs.items() if each.value is not None}

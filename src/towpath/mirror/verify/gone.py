@@ -26,6 +26,7 @@ class Gone:
         compacted_source: The same, with the sides exchanged.
         cleaned: The first of these as deleted records, where the source is not compacted and would
             have kept them; `None` elsewhere.
+        unsure: Why it is not known whether the source's brokers run a cleaner, "" if it is.
     """
 
     target: DeletedRecords | None = None
@@ -34,6 +35,7 @@ class Gone:
     compacted_target: int = 0
     compacted_source: int = 0
     cleaned: DeletedRecords | None = None
+    unsure: str = ""
 
     def __bool__(self) -> bool:
         numbers = self.source, self.both, self.compacted_target, self.compacted_source
@@ -65,13 +67,17 @@ class Gone:
             (self.both or 0, "that were copied are gone on both sides"),
             (
                 0 if self.cleaned is not None else self.compacted_target,
-                "left out: compacted away on the target",
+                "left out: compacted away on the target" + self._doubt,
             ),
             (self.compacted_source, "left out: compacted away on the source"),
         )
         for number, text in texts:
             if number:
                 yield f"{count(number)} record{'' if number == 1 else 's'} {text}"
+
+    @property
+    def _doubt(self) -> str:
+        return f"; {self.unsure}, so the source may keep them for good" if self.unsure else ""
 
 
 NOTHING = Gone()
@@ -85,6 +91,7 @@ def missing_records(
     whole: bool,
     alone: bool = False,
     meant: bool = False,
+    unsure: str = "",
 ) -> Gone:
     """Return the records of a partition that are missing on either side.
 
@@ -93,8 +100,9 @@ def missing_records(
         found: The result of the comparison, if there was one.
         target: What the target deleted.
         whole: Whether all of the partition was compared, or counted.
-        alone: Whether the target is compacted and the source is not.
+        alone: Whether the target compacts and the source does not.
         meant: Whether the file or an option allows the target to keep less.
+        unsure: Why it is not known whether the source's brokers run a cleaner, "" if it is.
     """
     if found is None:
         return Gone(target=target)
@@ -116,6 +124,7 @@ def missing_records(
         compacted_target=counts.compacted_there,
         compacted_source=counts.compacted - counts.compacted_there,
         cleaned=cleaned,
+        unsure=unsure,
     )
 
 

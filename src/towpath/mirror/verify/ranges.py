@@ -26,7 +26,8 @@ class Bounds:
     """Log offsets, the first source offset to compare, and whether topics are compacted.
 
     `target_latest` is the log end of the target, or 0 if empty ranges need no look. `due` is the
-    source offset up to which the source's own retention deletes soon.
+    source offset up to which the source's own retention deletes soon. `source_keeps` says that the
+    source removes nothing of a compacted topic, as no cleaner runs.
     """
 
     source_earliest: int
@@ -36,11 +37,12 @@ class Bounds:
     target_compacted: bool = False
     target_latest: int = 0
     due: int = 0
+    source_keeps: bool = False
 
     @property
     def cleaned_alone(self) -> bool:
-        """Whether only the target is compacted."""
-        return self.target_compacted and not self.source_compacted
+        """Whether only the target compacts, so that the source keeps what it removes."""
+        return self.target_compacted and (self.source_keeps or not self.source_compacted)
 
 
 @dataclass(frozen=True, slots=True)

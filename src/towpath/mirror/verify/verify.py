@@ -39,10 +39,13 @@ from towpath.mirror.verify.stoppable import until
 from towpath.mirror.verify.surplus import OthersRule
 from towpath.mirror.verify.twins import twin_view
 from towpath.mirror.verify.verdict import PartitionVerdict, verdict
+from towpath.model.cleaner import is_cleaned
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
-from towpath.model.nouns import Side, TopicPartition
+from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.settings import LinkConfig
 from towpath.topics.at_risk import at_risk
+from towpath.topics.cleaners import RUNS, look_at_cleaner
+from towpath.topics.configs import compacts
 from towpath.wire.naming import IdSample
 
 _SMALLEST_SLICE = 16 << 20
@@ -174,6 +177,7 @@ def _verify(
                 deleted.get(tp),
                 whole=scope.whole,
                 alone=tp in bounds and bounds[tp].cleaned_alone and tp not in observed.hidden,
+                unsure=observed.cleaner.unknown,
                 meant=deletions.meant(tp),
             ),
             risk=risks.get(row.topic),
@@ -210,6 +214,8 @@ class Observed:
         self._target_topics = target.topics.describe(copies)
         self.hidden: dict[TopicPartition, str] = {}
         """Why it is unknown whether a partition is compacted, by source partition."""
+        self.cleaner = RUNS
+        """Whether the source's brokers run a cleaner."""
 
     def trouble(self, tp: TopicPartition, row: PartitionStatus) -> str:
         """Return why a partition cannot be compared, "" if it can."""
@@ -239,6 +245,7 @@ class Observed:
         since = self._since(targets)
         source_configs = self._source.configs.describe({tp.topic for tp in targets})
         target_configs = self._target.configs.describe({tp.topic for tp in targets.values()})
+        kept = self._kept(source_configs)
         self.hidden = {
             tp: str(why)
             for tp, there in targets.items()
@@ -254,9 +261,24 @@ class Observed:
                 _may_compact(source_configs.get(tp.topic)),
                 _may_compact(target_configs.get(there.topic)),
                 target_latest.sure(there),
+                source_keeps=tp.topic in kept,
             )
             for tp, there in targets.items()
         }
+
+    def _kept(self, configs: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> frozenset[TopicName]:
+        """Return the topics with a policy of `compact` that the source does not compact."""
+        values = {
+            name: {key: each.value for key, each in entries.items() if each.value is not None}
+            for name, entries in configs.items()
+        }
+        self.cleaner = look_at_cleaner(self._source, Side.SOURCE, values.values())
+        stops = self.cleaner.stops
+        return frozenset(
+            name
+            for name, each in values.items()
+            if compacts(each) and not is_cleaned({**each, **stops})
+        )
 
     def _since(self, tps: Iterable[TopicPartition]) -> Answers[TopicPartition, int]:
         if self._scope.since_ms is not None:
