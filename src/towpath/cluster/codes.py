@@ -35,6 +35,7 @@ NOT_CONTROLLER = 41
 INVALID_REQUEST = 42
 SECURITY_DISABLED = 54
 SASL_AUTHENTICATION_FAILED = 58
+UNSTABLE_OFFSET_COMMIT = 88
 RESOURCE_NOT_FOUND = 91
 
 
@@ -107,6 +108,8 @@ _ADVICE: Mapping[int, str] = {
     58: "check name and password (or token) under `sasl`, and that the broker knows this user",
     72: "the broker's listener names differ; look at its `advertised.listeners`",
     87: "the target's configs refuse a record, for example one without key in a compacted topic",
+    88: "a transaction of the group is open, which may commit other offsets; let its client end"
+    " it, or wait until `transaction.timeout.ms` of its producer is over",
     89: "the cluster limits how fast topics are changed (controller_mutation_rate); wait",
     93: "Kafka takes no such SCRAM credential; it needs 4096 to 16384 iterations",
 }

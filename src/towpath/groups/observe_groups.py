@@ -68,8 +68,14 @@ class SourceView:
     listed: frozenset[str] = frozenset()
 
 
-def source_now(config: GroupsConfig, source: Admin) -> SourceView:
+def source_now(config: GroupsConfig, source: Admin, *, stable: bool = False) -> SourceView:
     """Observe the groups at the source.
+
+    Args:
+        config: What the file asks for.
+        source: The source.
+        stable: Whether a group fails whose offsets an open transaction may change. While a link
+            runs, what such a group has committed before is taken, and the rest later.
 
     Raises:
         ClusterError: The source cannot be reached.
@@ -77,7 +83,7 @@ def source_now(config: GroupsConfig, source: Admin) -> SourceView:
     listing = source.groups.listed()
     wanted = [each for name, each in listing.groups.items() if config.matches(name)]
     known = {each.group: each.coordinator for each in wanted}
-    said, now = source.groups.offsets(known, known), now_ms()
+    said, now = source.groups.offsets(known, known, stable=stable), now_ms()
     shares = {each: said[each] for each in said if each.kind is GroupKind.SHARE and said[each]}
     there = stands(source, shares, known)
     groups = {

@@ -82,7 +82,9 @@ class GroupSync:
                 sync would write.
             last: Remember also what moved less than a minute ago.
             gone: The source is gone: take what the ledger knows of its groups.
-            renew: Commit also what the target has already, so that all of it expires later.
+            renew: Commit also what the target has already, so that all of it expires later. Clients
+                may go on there next, so a group with an open transaction has failed, except in a
+                failover (`ending`), whose source may never end it.
             ending: Nothing more will be mirrored, so no position waits for that.
 
         Raises:
@@ -94,7 +96,7 @@ class GroupSync:
         source = (
             source_known(self._config, self._link.books)
             if gone
-            else source_now(self._config, self._link.source)
+            else source_now(self._config, self._link.source, stable=renew and not ending)
         )
         source = self._meant(source)
         report = self._brought(source, really=write, renew=renew, ending=ending)

@@ -93,7 +93,11 @@ class GroupAdmin:
         return self._control.retried(self._commits)
 
     def offsets(
-        self, groups: Iterable[ClientGroup], known: Mapping[ClientGroup, Broker] | None = None
+        self,
+        groups: Iterable[ClientGroup],
+        known: Mapping[ClientGroup, Broker] | None = None,
+        *,
+        stable: bool = False,
     ) -> Answers[ClientGroup, Commits]:
         """Return the offsets of groups: commits, or start offsets of share groups.
 
@@ -102,6 +106,7 @@ class GroupAdmin:
         Args:
             groups: The groups.
             known: Their coordinators, as far as they were listed.
+            stable: Whether a group fails whose offsets an open transaction may change.
 
         Raises:
             ClusterError: No broker can be asked for the coordinators.
@@ -116,7 +121,7 @@ class GroupAdmin:
             nonlocal there, left
             lost: dict[ClientGroup, ClusterError] = {}
             there |= self._coordinators(left, lost)
-            said = Asking(self._control, self._patience).all(there)
+            said = Asking(self._control, self._patience, stable=stable).all(there)
             found.update(said)
             failed.update({**lost, **said.failed})
             # Coordinators move, and a new one loads its groups first.

@@ -10,7 +10,7 @@ from kafka.protocol.consumer import OffsetFetchRequest
 
 from towpath.cluster.admin.groups.brokers import ask_each
 from towpath.cluster.admin.leaders import each_partition
-from towpath.cluster.codes import UNSUPPORTED_VERSION, refused
+from towpath.cluster.codes import UNSTABLE_OFFSET_COMMIT, UNSUPPORTED_VERSION, refused
 from towpath.cluster.connect.control import Control
 from towpath.cluster.messages import DescribeShareGroupOffsetsRequest
 from towpath.cluster.metadata import Answers, Broker
@@ -35,10 +35,12 @@ class Asking:
     Args:
         control: The cluster.
         patience: Seconds for each request. A broker that does not answer one gets no more.
+        stable: Whether a group with an open transaction has failed (UNSTABLE_OFFSET_COMMIT); else
+            its offsets are those from before the transaction (KIP-447).
     """
 
-    def __init__(self, control: Control, patience: float) -> None:
-        self._control, self._patience = control, patience
+    def __init__(self, control: Control, patience: float, *, stable: bool = False) -> None:
+        self._control, self._patience, self._stable = control, patience, stable
         self._known: dict[TopicPartition, TopicPartition] = {}
         self._found: dict[ClientGroup, Commits] = {}
         self._failed: dict[ClientGroup, ClusterError] = {}
@@ -69,9 +71,9 @@ class Asking:
                 left = left[len(said) or _GROUPS :]
 
     def _take(self, group: ClientGroup, answer: Any, *, shared: bool) -> None:
-        if answer.error_code:
+        if code := answer.error_code or (0 if shared else _unstable(answer)):
             acl = f"Describe on group {group.name}"
-            self._failed[group] = refused(self._control.side, ASKING, answer.error_code, acl=acl)
+            self._failed[group] = refused(self._control.side, ASKING, code, acl=acl)
         else:
             rows = _starts_in(answer) if shared else _commits_in(answer)
             # All groups share the names of partitions: there may be a hundred thousand positions.
@@ -105,7 +107,7 @@ class Asking:
             group_id=names[0],
             topics=None,
             groups=[kind(group_id=name, topics=None) for name in names],
-            require_stable=False,
+            require_stable=self._stable,
         )
         answer = self._control.ask(broker, request, deadline, ASKING, newest=_TOPICS_BY_NAME)
         return _in_order(answer.groups, names) if answer.groups else [answer]
@@ -114,6 +116,12 @@ class Asking:
 def _in_order(groups: Iterable[Any], names: Sequence[str]) -> Sequence[Any]:
     said = {group.group_id: group for group in groups}
     return [said[name] for name in names]
+
+
+def _unstable(said: Any) -> int:
+    """Return the error code of a partition in which an open transaction commits an offset, or 0."""
+    codes = (code for _, code, _ in each_partition(said, _commit))
+    return UNSTABLE_OFFSET_COMMIT if UNSTABLE_OFFSET_COMMIT in codes else 0
 
 
 def _commits_in(said: Any) -> Iterator[tuple[TopicPartition, Commit]]:
