@@ -1,19 +1,26 @@
-"""Offsets that an open transaction may change, and who is told of them. No cluster."""
+"""Offsets that an open transaction may change, and who is told of them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace as Answer
 from typing import Any, cast
 
 import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Place
 from kafka.protocol.consumer import OffsetFetchRequest
 
+from tests.support.kafka import Record, create_topic, produce
+from towpath.cluster.admin import Admin
 from towpath.cluster.admin.groups.asking import Asking
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Broker
+from towpath.dev.broker import LocalCluster
 from towpath.model.errors import RefusedError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.settings import ClusterConfig
 
 BROKER = cast("Broker", "a broker")
 OPEN, FREE = (ClientGroup(name, GroupKind.CONSUMER) for name in ("open", "free"))
@@ -65,3 +72,28 @@ def test_a_group_with_an_open_transaction_fails_where_stable_offsets_are_asked_f
     assert isinstance(error, RefusedError)
     assert (error.name, error.retriable) == ("UNSTABLE_OFFSET_COMMIT", True)
     assert "a transaction of the group is open" in str(error)
+
+
+@pytest.mark.broker
+def test_brokers_tell_that_a_transaction_of_the_group_is_open(
+    source: LocalCluster, new_name: Callable[[str], str]
+) -> None:
+    topic, group = create_topic(source.bootstrap, new_name("stable")), new_name("group")
+    tp = TopicPartition(TopicName(topic), 0)
+    client = ClientGroup(group, GroupKind.CONSUMER)
+    reader = Consumer({"bootstrap.servers": source.bootstrap, "group.id": group})
+    reader.commit(offsets=[Place(topic, 0, 0)], asynchronous=False)
+    writer = Producer({"bootstrap.servers": source.bootstrap, "transactional.id": group})
+    writer.init_transactions(30)
+    writer.begin_transaction()
+    produce(source.bootstrap, topic, [Record(b"k", b"v")])
+    writer.send_offsets_to_transaction([Place(topic, 0, 1)], reader.consumer_group_metadata(), 30)
+    config = ClusterConfig.model_validate({"bootstrap": source.bootstrap})
+    with Admin(config, Side.SOURCE) as admin:
+        assert admin.groups.offsets([client])[client] == {tp: Commit(0)}
+        said = admin.groups.offsets([client], stable=True)
+        assert client not in said
+        assert "a transaction of the group is open" in str(said.failed[client])
+        writer.commit_transaction(30)
+        assert admin.groups.offsets([client], stable=True)[client] == {tp: Commit(1)}
+    reader.close()

@@ -16,11 +16,14 @@ from towpath.cluster.metadata import non_default
 from towpath.dev.broker import LocalCluster
 from towpath.model.findings import Cause, Heading
 from towpath.model.nouns import Side, TopicName
+from towpath.settings import ConfigRules
 from towpath.topics.advice import unmatched_expressions
 from towpath.topics.apply import apply, check_all
 from towpath.topics.diff import diff
+from towpath.topics.holds import held_back
 from towpath.topics.observe import look_at_source, look_at_target
 from towpath.topics.owned import OwnedTopics
+from towpath.topics.retention import differs
 from towpath.topics.steps import AddPartitions, DeleteTopic
 
 pytestmark = pytest.mark.broker
@@ -183,6 +186,31 @@ def test_configs_that_only_the_source_knows_are_left_out(
     assert "message.timestamp.difference.max.ms is not copied: Kafka 4.0 removed it" in texts(
         found, name
     )
+
+
+def test_a_source_whose_broker_runs_no_cleaner_keeps_what_is_compacted(
+    target: LocalCluster, tmp_path: Any, new_name: NewName
+) -> None:
+    """A policy of `compact` says nothing where no cleaner runs; only brokers' configs tell it."""
+    off = {"log.cleaner.enable": "false"}
+    with LocalCluster(home=tmp_path / "idle", properties=off) as idle:
+        sides, back = Sides(idle, target), Sides(target, idle)
+        with sides.source, sides.target, back.source, back.target:
+            name = sides.create(new_name("idle"), cleanup_policy="compact")
+            plain = sides.create(new_name("plain"))
+            seen = sides.observe(name, plain)
+            assert [topic.configs.get("log.cleaner.enable") for topic in seen.source] == [
+                "false"
+            ] * 2
+            assert "log.cleaner.enable" not in seen.defaults  # the target's cleaner runs
+            held = held_back(seen, sides.link(name, plain), OwnedTopics(begun=True))
+            (reason,) = differs(held[name].source.configs, held[name].final, ConfigRules())
+            assert (reason.code, dict(reason.values)["by"]) == ("COMPACTION_TIGHTER", "brokers")
+            assert plain not in held
+            other = back.create(new_name("back"), cleanup_policy="compact")
+            there = back.observe(other)
+            assert there.defaults["log.cleaner.enable"] == "false"
+            assert "log.cleaner.enable" not in there.source[0].configs
 
 
 @pytest.mark.soak
