@@ -48,6 +48,11 @@ def copied(link: Link, run: RunInside, topic: str, count: int) -> None:
     wait_until(is_there, f"{topic} is copied")
 
 
+def states(here: Here, link: Link) -> dict[str, str]:
+    status = here("status", str(link.file), "-o", "json").json
+    return {row["topic"]: row["state"] for row in status["partitions"]}
+
+
 def test_one_topic_goes_first_and_the_rest_in_order_behind_it(link: Link, here: Here) -> None:
     one, two = (create_topic(link.source.bootstrap, f"{link.name}.{n}") for n in ("one", "two"))
     for topic in (one, two):
@@ -56,6 +61,8 @@ def test_one_topic_goes_first_and_the_rest_in_order_behind_it(link: Link, here: 
     run = link.run_inside()
     for topic in (one, two):
         link.wait_for(run, topic)
+    # Groups go by receipts, which come about once a second.
+    wait_until(lambda: {*states(here, link).values()} == {"caught up"}, "the receipts")
 
     part = done(here, link, "--topics", one)
     assert (part["plan"]["lost"], part["fenced"], part["missing"]) == (0, 1, [])
@@ -65,9 +72,9 @@ def test_one_topic_goes_first_and_the_rest_in_order_behind_it(link: Link, here: 
     copied(link, run, two, 60)
     assert end_offsets(link.target.bootstrap, one)[1] == 51, "all before, and the fence"
     commit(link.source.bootstrap, f"{link.name}-group", two, 0, 60)
+    wait_until(lambda: states(here, link)[two] == "caught up", "the receipt of the rest")
+    assert states(here, link)[one] == "failed over"
     status = here("status", str(link.file), "-o", "json").json
-    rows = {row["topic"]: row["state"] for row in status["partitions"]}
-    assert rows == {one: "failed over", two: "caught up"}
     assert [each["topic"] for each in status["states"]] == [one]
 
     whole = done(here, link, "--wait", "--within", "60s")
