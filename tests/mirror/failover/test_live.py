@@ -61,7 +61,7 @@ def test_one_topic_goes_first_and_the_rest_in_order_behind_it(link: Link, here: 
     run = link.run_inside()
     for topic in (one, two):
         link.wait_for(run, topic)
-    # Groups go by receipts, which come about once a second.
+    # Without any receipt yet, groups get the begin of the partition; receipts come once a second.
     wait_until(lambda: {*states(here, link).values()} == {"caught up"}, "the receipts")
 
     part = done(here, link, "--topics", one)

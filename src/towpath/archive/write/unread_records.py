@@ -21,8 +21,6 @@ Say = Callable[[str, dict[str, Any], str, bool], None]
 
 _GAP = "the archive has a gap (retention)"
 
-_GAP = "the archive has a gap (retention)"
-
 
 class UnreadRecords:
     """Reports offsets that the source deleted before they were archived.

@@ -92,9 +92,6 @@ class FailbackReport:
     missing: tuple[str, ...] = ()
 
 
-_TWIN = "a link with a twin is not turned round: the twin copies back already"
-
-
 _TWIN = "a link with a twin is not turned round: its twin copies back already"
 
 
@@ -110,7 +107,6 @@ def failback(config: LinkConfig, asked: FailbackRequest) -> FailbackReport:
         SalvageDiffersError: A salvage topic does not hold what it should.
         StoppedError: The user asked to stop; a repeated failback goes on.
     """
-    require_no_twin(config, _TWIN)
     require_no_twin(config, _TWIN)
     with ExitStack() as stack:
         link = stack.enter_context(open_link(config))
