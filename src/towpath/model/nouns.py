@@ -40,6 +40,11 @@ class Side(StrEnum):
     SOURCE = "source"
     TARGET = "target"
 
+    @property
+    def other(self) -> Side:
+        """The other cluster of the link."""
+        return Side.TARGET if self is Side.SOURCE else Side.SOURCE
+
 
 class Mode(StrEnum):
     """The relation between the offsets of a target partition and its source partition."""

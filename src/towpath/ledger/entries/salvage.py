@@ -46,7 +46,7 @@ class Salvaged:
     @property
     def winner(self) -> Side:
         """The cluster whose records stayed in the topic."""
-        return Side.TARGET if self.side is Side.SOURCE else Side.SOURCE
+        return self.side.other
 
     @property
     def place(self) -> TopicPartition:

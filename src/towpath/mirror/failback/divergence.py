@@ -131,7 +131,7 @@ class Divergence:
 
     def loser(self, wins: Side) -> LoneRecords:
         """Return what the other side alone has."""
-        return self.own(Side.TARGET if wins is Side.SOURCE else Side.SOURCE)
+        return self.own(wins.other)
 
     def counted(self, source: int, target: int) -> Divergence:
         """Return the same with the numbers of records."""

@@ -218,7 +218,7 @@ class _Failback:
     def _rescue(self, one: Divergence, side: Side) -> Rescue:
         opened = self._link.books.of(one.tp).opened
         assert opened is not None  # noqa: S101  # it was looked at
-        own, winner = one.own(side), one.own(Side.TARGET if side is Side.SOURCE else Side.SOURCE)
+        own, winner = one.own(side), one.own(side.other)
         number = opened.source_topic_id if side is Side.SOURCE else opened.target_topic_id
         cluster = self._clusters.of(side)
         info = cluster.admin.topics.describe([own.place.topic])[own.place.topic]

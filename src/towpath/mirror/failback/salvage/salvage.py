@@ -80,8 +80,7 @@ class Salvage:
         stop: threading.Event | None = None,
         show: Show = lambda *_: None,
     ) -> None:
-        winner = Side.TARGET if side is Side.SOURCE else Side.SOURCE
-        self._from, self._to = clusters.of(side), clusters.of(winner)
+        self._from, self._to = clusters.of(side), clusters.of(side.other)
         self._link, self._hold, self._show = link, hold, show
         self._stop = stop or threading.Event()
 
