@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.transactions import ProducerEpoch
@@ -18,6 +19,8 @@ from towpath.model.nouns import Side, TopicPartition
 from towpath.runtime.deadline import Deadline
 from towpath.wire import plain
 from towpath.wire.codec import NONE, ZSTD
+
+T = TypeVar("T")
 
 _SMALL = 1024
 """Bytes of records up to which a batch is not compressed."""
@@ -119,3 +122,26 @@ def settle(admin: Admin, side: Side, tps: Iterable[TopicPartition]) -> None:
             )
         if left:
             time.sleep(_NAP)
+
+
+def portions(
+    items: Iterable[T], size: Callable[[T], int], *, most: int, most_bytes: int
+) -> Iterator[list[T]]:
+    """Yield items in portions that go into one transaction each.
+
+    Args:
+        items: The items, such as records; they are taken as the portions are.
+        size: Returns the approximate bytes of one.
+        most: Most items of a portion.
+        most_bytes: Most bytes of a portion, if it has more than one item.
+    """
+    some: list[T] = []
+    total = 0
+    for each in items:
+        if some and (total + size(each) > most_bytes or len(some) >= most):
+            yield some
+            some, total = [], 0
+        some.append(each)
+        total += size(each)
+    if some:
+        yield some

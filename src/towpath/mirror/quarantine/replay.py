@@ -9,9 +9,10 @@ transaction that was aborted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from towpath.cluster.data.transaction_writer import portions
 from towpath.ledger.books.id_table import IdTables
 from towpath.ledger.books.ids import IdBooks
 from towpath.ledger.entries import DecidedIds, Replayer, Unreadable
@@ -191,7 +192,8 @@ def _write(
 ) -> list[Replay]:
     """Write the wanted records in transactions. Returns those that were written."""
     done: list[Replay] = []
-    for some in _together(_changed(here, wanted, change, left)):
+    changed = _changed(here, wanted, change, left)
+    for some in portions(changed, lambda each: each[1].size, most=_TOGETHER, most_bytes=_BYTES):
         done += _write_some(here, writer, some, left)
     return done
 
@@ -213,21 +215,6 @@ def _changed(
             continue
         origin = (REPLAYED, each.key.encode())
         yield wanted[each.key], replace(record, headers=(*record.headers, origin))
-
-
-def _together(
-    records: Iterable[tuple[Replay, plain.Record]],
-) -> Iterator[list[tuple[Replay, plain.Record]]]:
-    some: list[tuple[Replay, plain.Record]] = []
-    size = 0
-    for each in records:
-        if some and (size + each[1].size > _BYTES or len(some) >= _TOGETHER):
-            yield some
-            some, size = [], 0
-        some.append(each)
-        size += each[1].size
-    if some:
-        yield some
 
 
 def _write_some(

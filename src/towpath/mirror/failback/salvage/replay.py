@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from towpath.cluster.codes import TOO_LARGE
-from towpath.cluster.data.transaction_writer import TransactionWriter, settle
+from towpath.cluster.data.transaction_writer import TransactionWriter, portions, settle
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Salvaged
 from towpath.ledger.wishes import Signature
@@ -189,7 +189,9 @@ class SalvageReplay:
         """Replay a partition; returns why not all of it was."""
         done = 0
         try:
-            for some in _together(_due(cluster, one)):
+            for some in portions(
+                _due(cluster, one), lambda each: each.record.size, most=_TOGETHER, most_bytes=_BYTES
+            ):
                 if self._stop.is_set():
                     raise StoppedError("what was replayed so far is not replayed again")
                 self._write(made, one, some)
@@ -234,19 +236,6 @@ def _due(cluster: OpenCluster, one: SalvagedPartition) -> Iterator[SalvagedRecor
     for each in read.records():
         if each.offset >= done and each.origin.topic == one.origin.topic:
             yield each
-
-
-def _together(records: Iterator[SalvagedRecord]) -> Iterator[list[SalvagedRecord]]:
-    some: list[SalvagedRecord] = []
-    size = 0
-    for each in records:
-        if some and (size + each.record.size > _BYTES or len(some) >= _TOGETHER):
-            yield some
-            some, size = [], 0
-        some.append(each)
-        size += each.record.size
-    if some:
-        yield some
 
 
 def of_topics(

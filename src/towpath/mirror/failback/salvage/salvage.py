@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from towpath.cluster.data.transaction_writer import TransactionWriter, settle
+from towpath.cluster.data.transaction_writer import TransactionWriter, portions, settle
 from towpath.mirror.errors import SalvageDiffersError
 from towpath.mirror.failback.clusters import BothClusters
 from towpath.mirror.failback.divergence import LoneRecords
@@ -107,7 +107,8 @@ class Salvage:
         first, number = own.first, 0
         for each in self._saved(rescue):
             first, number = each.record.offset + 1, number + 1
-        for some in _together(self._from.records(own.place, first, own.end)):
+        left = self._from.records(own.place, first, own.end)
+        for some in portions(left, lambda each: each.size, most=_TOGETHER, most_bytes=_BYTES):
             self._require()
             made.commit({rescue.place: [_salvaged(origin, each).encode() for each in some]})
             number += len(some)
@@ -162,20 +163,6 @@ def _topics(rescues: Iterable[Rescue]) -> Iterator[tuple[TopicName, int]]:
         topic = each.place.topic
         need[topic] = max(need.get(topic, 0), each.partitions, each.place.partition + 1)
     yield from need.items()
-
-
-def _together(records: Iterable[plain.Record]) -> Iterator[list[plain.Record]]:
-    """Yield records in portions that go into one transaction each."""
-    some: list[plain.Record] = []
-    size = 0
-    for each in records:
-        if some and (size + each.size > _BYTES or len(some) >= _TOGETHER):
-            yield some
-            some, size = [], 0
-        some.append(each)
-        size += each.size
-    if some:
-        yield some
 
 
 def _difference(one: plain.Record | None, other: plain.Record | None) -> str:
