@@ -84,28 +84,19 @@ def verdict(
         gone: What not both sides have any more.
         risk: What the target is going to delete of the topic.
     """
-    reasons = [trouble] if trouble else []
     beside = others.judge(comparison, mapped=row.mode == Mode.MAPPED)
     clients = others.judge_clients(comparison, books.cut)
     judged = beside, clients
     surplus = any(each.surplus for each in judged)
     ids = comparison.ids if comparison is not None else None
-    reasons += [each.text for each in judged if each.surplus]
     if comparison is not None and comparison.empty:
         comparison = None
-    if comparison is not None and not comparison.equal:
-        reasons += _told(comparison)
-    if comparison is not None and comparison.stopped:
-        reasons.append(f"not compared {comparison.stopped}")
     seen = comparison.counts.uncommitted if comparison is not None and uncommitted else 0
-    if seen:
-        reasons.append(f"{seen} records on the target are seen with read_uncommitted only")
-    if row.lost is not None:
-        reasons.append(str(row.lost))
+    reasons = [trouble] if trouble else []
+    reasons += [each.text for each in judged if each.surplus]
+    reasons += _differences(row, comparison, seen)
     reasons += gone.reasons()
-    if row.lag_records and not trouble:
-        behind = row.behind if row.lag_records > 0 else "the source did not tell where it ends"
-        reasons.append(behind if row.lost or not row.error else f"{behind}: {row.error}")
+    reasons += _behind(row) if not trouble else []
     different = bool(row.lost or seen or surplus) or (
         comparison is not None and not comparison.equal
     )
@@ -142,6 +133,25 @@ def verdict(
         gone=gone,
         risk=risk,
     )
+
+
+def _differences(row: PartitionStatus, comparison: Comparison | None, seen: int) -> Iterator[str]:
+    """Yield how the records of both sides differ, and what was not compared."""
+    if comparison is not None and not comparison.equal:
+        yield from _told(comparison)
+    if comparison is not None and comparison.stopped:
+        yield f"not compared {comparison.stopped}"
+    if seen:
+        yield f"{seen} records on the target are seen with read_uncommitted only"
+    if row.lost is not None:
+        yield str(row.lost)
+
+
+def _behind(row: PartitionStatus) -> Iterator[str]:
+    """Yield that the partition is behind, if it is."""
+    if row.lag_records:
+        behind = row.behind if row.lag_records > 0 else "the source did not tell where it ends"
+        yield behind if row.lost or not row.error else f"{behind}: {row.error}"
 
 
 def _verdict(*, different: bool, deleted: bool, left_out: bool) -> Verdict:
