@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from towpath import __version__
 from towpath.cluster.admin import Admin
@@ -110,6 +110,21 @@ class OpenLink(OpenTarget):
         if self.config.topics.twin:
             return TWIN_LEVEL
         return CHANGES_LEVEL if self.config.changes_records else UNCHANGED_LEVEL
+
+    def raise_level(self, level: int) -> None:
+        """Make programs refuse the link that do not know a feature level; it is never lowered.
+
+        Args:
+            level: The level that a program needs from now on.
+
+        Raises:
+            ClusterError: The ledger refuses the entry.
+        """
+        known = self.books.identity
+        if known is not None and known.level < level:
+            raised = replace(known, level=level, version=__version__)
+            self.ledger.append([raised])
+            self.books.take(raised)
 
     def look(self) -> None:
         """Read the ledger without writing anything; do nothing if it does not exist.

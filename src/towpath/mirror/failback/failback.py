@@ -13,10 +13,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from towpath import __version__
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import (
     STATES_LEVEL,
@@ -277,7 +276,7 @@ class _Failback:
     ) -> None:
         """Write that the link, or each topic that was failed over alone, is turned round."""
         self._hold()
-        self._raise_level()
+        self._link.raise_level(STATES_LEVEL)  # a cutover did not need that
         moves = Moves(self._link, [*due(states)])
         wins = {one.tp: winner for one in plan.look.partitions if (winner := plan.winner(one))}
         moved = []
@@ -287,12 +286,6 @@ class _Failback:
             word = said.pop() if len(said) == 1 else ""
             moved.append(_reversed_from(state, moves.by, back.link, word))
         moves.write(moved)
-
-    def _raise_level(self) -> None:
-        """Make older programs refuse the link; a cutover did not need that."""
-        known = self._link.books.identity
-        if known is not None and known.level < STATES_LEVEL:
-            self._link.ledger.append([replace(known, level=STATES_LEVEL, version=__version__)])
 
 
 _STILL_WRITTEN = (

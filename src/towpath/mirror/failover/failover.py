@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
-from towpath import __version__
 from towpath.cluster.data.client import Client
 from towpath.groups.model import SyncReport
 from towpath.groups.settle import settle
 from towpath.ledger.alive import Life, RunLife
 from towpath.ledger.books import PartitionBooks
-from towpath.ledger.entries import STATES_LEVEL, Cut, LinkIdentity, LinkState
+from towpath.ledger.entries import STATES_LEVEL, Cut, LinkState
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.states import (
@@ -194,23 +193,13 @@ class _Failover:
         """Let nothing more be copied, and wait until a run that lives has ended."""
         link, moves = self._link, self._moves
         link.events.tell(What.FAILOVER_STARTED, topics=[*self._asked.scope.topics])
-        self._raise_level()
+        link.raise_level(STATES_LEVEL)  # before older programs could copy on
         until = moves.later()
         moves.write([sealed(each, moves.by, until) for each in moves.now])
         if not self._asked.scope.topics:
             self._until_alone(report.plan.run)
             self._lease()
         link.read()
-
-    def _raise_level(self) -> None:
-        """Make older programs refuse the link, before they could copy on."""
-        known = self._link.books.identity
-        if known is not None and known.level < STATES_LEVEL:
-            identity = LinkIdentity(
-                known.link, known.source_cluster, known.target_cluster, STATES_LEVEL, __version__
-            )
-            self._link.ledger.append([identity])
-            self._link.books.take(identity)
 
     def _until_alone(self, run: RunLife | None) -> None:
         """Wait until a run has ended; one that is frozen or cut off is waited for no longer."""
