@@ -64,6 +64,26 @@ def test_a_signal_that_meets_a_main_thread_about_to_wait_is_not_lost() -> None:
     assert done.returncode == 0
 
 
+def test_a_signal_that_does_not_wake_the_main_thread_is_not_late() -> None:
+    """One that comes just before the main thread waits does not; nor one that another takes."""
+    program = (
+        "import signal, threading, time; from towpath.cli.signals import stopping\n"
+        "taken = threading.Event()\n"
+        "other = threading.Thread(target=taken.wait, daemon=True)\n"
+        "with stopping() as stop:\n"
+        "    other.start()\n"
+        "    send = lambda: signal.pthread_kill(other.ident, signal.SIGTERM)\n"
+        "    threading.Timer(0.2, send).start()\n"
+        "    begun = time.monotonic()\n"
+        "    assert stop.wait(30)\n"
+        "    print('late' if time.monotonic() - begun > 20 else 'at once')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment(), capture_output=True, check=False
+    )
+    assert (done.stdout, done.returncode) == (b"at once\n", 0), done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_without_a_safe_point_a_signal_interrupts(number: int) -> None:
     with pytest.raises(SignalledError) as raised, interrupting():
@@ -150,8 +170,8 @@ def test_a_command_whose_terminal_closes_ends_at_its_safe_point(tmp_path: Path) 
         stdin=theirs, start_new_session=True,
     )  # fmt: skip
     os.close(theirs)
-    assert b"begun" in os.read(ours, 100)
-    os.close(ours)
+    with os.fdopen(ours, "rb", buffering=0) as terminal:  # all of the line, or its write fails
+        assert terminal.readline() == b"begun\r\n"
     process.send_signal(signal.SIGHUP)
     assert process.wait(30) == 0
     assert done.read_text() == "well"

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from queue import SimpleQueue
 from types import FrameType
 
 NUMBERS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
@@ -62,11 +61,10 @@ def stopping() -> Iterator[threading.Event]:
     managers and shells send it behind another signal, and more than once.
     """
     stop = threading.Event()
-    wishes: SimpleQueue[bool] = SimpleQueue()
     asked = False
     is_echo = _echoes()
 
-    def on_signal(number: int, _frame: FrameType | None) -> None:
+    def on_signal(number: int) -> None:
         nonlocal asked
         _leave_the_terminal(number)
         if is_echo(number):
@@ -76,10 +74,14 @@ def stopping() -> Iterator[threading.Event]:
             sys.stderr.write(_SHOW_CURSOR if sys.stderr.isatty() else "")
             os._exit(KILLED + number)
         asked = asked or number != signal.SIGHUP
-        wishes.put(True)
+        stop.set()
 
-    with _handling(dict.fromkeys(NUMBERS, on_signal)), _set_from_a_thread(stop, wishes):
+    with _calling_from_a_thread(on_signal), _handling(dict.fromkeys(NUMBERS, _leave_it)):
         yield stop
+
+
+def _leave_it(_number: int, _frame: FrameType | None) -> None:
+    """Handle the signal elsewhere: `_calling_from_a_thread` has its number already."""
 
 
 def _echoes() -> Callable[[int], bool]:
@@ -98,25 +100,33 @@ def _echoes() -> Callable[[int], bool]:
 
 
 @contextmanager
-def _set_from_a_thread(stop: threading.Event, wishes: SimpleQueue[bool]) -> Iterator[None]:
-    """Set the event for each wish that is true.
+def _calling_from_a_thread(on_signal: Callable[[int], None]) -> Iterator[None]:
+    """Call a function with the number of each signal at once, whatever the main thread does.
 
-    A handler runs in the main thread between any two of its steps. Were it to set the event while
-    the main thread, waiting for it, holds its lock, it would wait for itself. `SimpleQueue.put` is
-    made for handlers ("reentrant", in Python's documentation of `queue`).
+    A handler runs in the main thread alone, between two of its steps: a signal that comes just
+    before the main thread waits is handled when the wait is over, and a handler that sets an event
+    which the main thread holds waits for itself. The number in the wakeup descriptor comes from
+    the interpreter's own handler ("set_wakeup_fd", in Python's documentation of `signal`).
     """
+    numbers, wakeup = os.pipe()
+    os.set_blocking(wakeup, False)  # a handler must not wait
 
-    def set_it() -> None:
-        while wishes.get():
-            stop.set()
+    def call() -> None:
+        while come := os.read(numbers, 64):
+            for number in come:
+                if number in NUMBERS:
+                    on_signal(number)
 
-    setter = threading.Thread(target=set_it, name="signals", daemon=True)
-    setter.start()
+    caller = threading.Thread(target=call, name="signals", daemon=True)
+    caller.start()
+    before = signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     try:
         yield
     finally:
-        wishes.put(False)
-        setter.join()
+        signal.set_wakeup_fd(before)
+        os.close(wakeup)
+        caller.join()
+        os.close(numbers)
 
 
 @contextmanager
