@@ -39,6 +39,12 @@ def hang_up() -> Iterator[None]:
     signal.signal(signal.SIGHUP, before)
 
 
+def played(program: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a Python program that signals itself."""
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, env=environment(), capture_output=True, check=False, timeout=60)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_asks_to_stop(number: int) -> None:
     before = signal.getsignal(number)
@@ -58,10 +64,8 @@ def test_a_signal_that_meets_a_main_thread_about_to_wait_is_not_lost() -> None:
         "    with vars(stop)['_cond']: os.kill(os.getpid(), signal.SIGTERM)\n"
         "    assert stop.wait(30)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment(), check=False, timeout=60
-    )
-    assert done.returncode == 0
+    done = played(program)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_signal_that_does_not_wake_the_main_thread_is_not_late() -> None:
@@ -78,9 +82,7 @@ def test_a_signal_that_does_not_wake_the_main_thread_is_not_late() -> None:
         "    assert stop.wait(30)\n"
         "    print('late' if time.monotonic() - begun > 20 else 'at once')"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment(), capture_output=True, check=False
-    )
+    done = played(program)
     assert (done.stdout, done.returncode) == (b"at once\n", 0), done.stderr
 
 
@@ -110,8 +112,8 @@ def test_the_second_signal_ends_at_once() -> None:
         "    for _ in range(2): os.kill(os.getpid(), signal.SIGINT)\n"
         "    time.sleep(60)"
     )
-    done = subprocess.run([sys.executable, "-c", program], env=environment(), check=False)
-    assert done.returncode == 130
+    done = played(program)
+    assert done.returncode == 130, done.stderr
 
 
 def test_the_same_sigterm_may_come_twice() -> None:
@@ -125,9 +127,7 @@ def test_the_same_sigterm_may_come_twice() -> None:
         "    print('drained', flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment(), capture_output=True, check=False
-    )
+    done = played(program)
     assert (done.stdout, done.returncode) == (b"drained\n", 143), done.stderr
 
 
@@ -138,9 +138,7 @@ def test_an_interrupted_command_is_interrupted_once() -> None:
         "    try: os.kill(os.getpid(), signal.SIGTERM)\n"
         "    finally: os.kill(os.getpid(), signal.SIGTERM); print('closed', flush=True)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment(), capture_output=True, check=False
-    )
+    done = played(program)
     assert done.stdout == b"closed\n", done.stderr
 
 
