@@ -15,7 +15,15 @@ import pytest
 from tests.support.clients.serialized import FORMATS, read, write
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
-from tests.support.kafka import Record, consume, create_topic, produce, set_config, wait_until
+from tests.support.kafka import (
+    Record,
+    consume,
+    create_topic,
+    produce,
+    set_config,
+    wait_for,
+    wait_until,
+)
 from tests.support.links import Link, registries
 from tests.support.pages.scrape import Scrape
 from tests.support.program import Program
@@ -26,6 +34,9 @@ from towpath.dev import ports
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 COUNT = 100
 LATE, NO_ID, FORBIDDEN = 5000, 77_777, 88_888
+COUNTED = {
+    "temporary": 1, "ids": 3, "redacted": 3, "headers": 4, "ID_ZERO": 1, "RECORD_TOO_LARGE": 1,
+}  # fmt: skip
 
 
 def named(number: int) -> bytes:
@@ -71,11 +82,10 @@ class Shop:
         for each in (large, Record(b"last", b"\1last")):
             produce(self.source.bootstrap, self.topic, [each])
 
-    def is_counted(self, seen: Scrape) -> bool:
-        """Whether the run serves what became of the records."""
-        of = self.topic
-        found = {
-            rule: seen.get(name, topic=of, **{label: rule})
+    def counted(self, seen: Scrape) -> dict[str, float | None]:
+        """What the run serves of what became of the records."""
+        return {
+            rule: seen.get(name, topic=self.topic, **{label: rule})
             for name, label, rule in (
                 ("towpath_dropped_records", "rule", "temporary"),
                 ("towpath_rewritten_parts", "what", "ids"),
@@ -85,10 +95,6 @@ class Shop:
                 ("towpath_quarantined_records", "reason", "RECORD_TOO_LARGE"),
             )
         }
-        return found == {
-            "temporary": 1, "ids": 3, "redacted": 3, "headers": 4, "ID_ZERO": 1,
-            "RECORD_TOO_LARGE": 1,
-        }  # fmt: skip
 
     def assert_set_aside(self, here: Here, file: Path) -> None:
         """Two records are in quarantine, and the one that fits now is replayed, once."""
@@ -182,7 +188,7 @@ def test_ids_in_records_become_those_of_the_target(
         wait_until(lambda: "SCHEMA_ID_REFUSED" in here("status", str(file)).said, "strict", 30)
         assert there(strict) == []
         shop.sell_large()
-        wait_until(lambda: shop.is_counted(Scrape(link.listen)), "all is counted", 30)
+        wait_for(lambda: shop.counted(Scrape(link.listen)), COUNTED, "what is counted", 30)
         assert_served(Scrape(link.listen), raw, len(theirs.schemas()) - 20)
     finally:
         run.stop()

@@ -152,11 +152,15 @@ def grow(bootstrap: str, topic: str, partitions: int) -> None:
 
 
 def set_config(bootstrap: str, topic: str, key: str, value: str) -> None:
-    """Change one config of a topic."""
+    """Change one config of a topic, and wait until a broker shows it.
+
+    A controller answers as soon as it has written the change; brokers take it over behind that.
+    """
     entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.incremental_alter_configs([resource])[resource].result(PATIENCE)
+    wait_for(lambda: topic_config(bootstrap, topic, key), value, f"{key} of {topic}")
 
 
 def topic_config(bootstrap: str, topic: str, key: str) -> str:
@@ -232,6 +236,22 @@ def raw_batches(bootstrap: str, topic: str, partition: int = 0, offset: int = 0)
     at += struct.calcsize(">ihqqi") + max(aborted, 0) * 16
     (length,) = struct.unpack_from(">i", answer, at)
     return answer[at + 4 : at + 4 + max(length, 0)]
+
+
+def wait_for(
+    look: Callable[[], object], expected: object, what: str, seconds: float = PATIENCE
+) -> None:
+    """Wait until a look finds what is expected.
+
+    Raises:
+        AssertionError: It did not within the time; the error says what was found last.
+    """
+    end, pause = time.monotonic() + seconds, 0.02
+    while (found := look()) != expected:
+        late = f"not within {seconds:.0f} s: {what} is {found!r}, not {expected!r}"
+        assert time.monotonic() < end, late
+        time.sleep(pause)
+        pause = min(pause * 1.1, 0.2)  # conditions that ask brokers are not cheap
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
