@@ -24,7 +24,7 @@ _PAUSE = 1.0
 _DELETIONS = 30.0
 """Seconds between two looks at what the target deleted; brokers delete every five minutes."""
 _SPARING = 50
-"""A look may take a fiftieth of the time."""
+"""Looks may take a fiftieth of a core."""
 
 
 class Outlook:
@@ -53,13 +53,17 @@ class Outlook:
     def look_when_due(self) -> None:
         """Look if a look is due; idle partitions must cost nothing.
 
+        What a look costs is its CPU time: on a busy machine, or with a slow broker, a cheap look
+        takes long, and the next one must not be late for that.
+
         Raises:
             ClusterError: A cluster could not be reached.
         """
-        began = time.monotonic()
+        began, spent = time.monotonic(), time.thread_time()
         if began >= self._next:
             self.look(PATIENCE)
-            self._next = began + _PAUSE + _SPARING * (time.monotonic() - began)
+            ended, spent = time.monotonic(), time.thread_time() - spent
+            self._next = ended + max(_PAUSE, ended - began, _SPARING * spent)
 
     def look_last(self, stop: threading.Event) -> None:
         """Look once more at the end of the run.
