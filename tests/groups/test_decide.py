@@ -191,6 +191,15 @@ def test_a_share_group_and_a_consumer_group_never_take_each_others_name() -> Non
     assert mirror_client(group) == GROUP
 
 
+def test_a_position_behind_the_end_of_the_log_was_read_by_nobody() -> None:
+    """The leader lacks what the group was placed behind."""
+    answer = TranslatedOffset(TargetOffset(10), Exactness.EXACT)
+    lacking = only(translated(10, answer), target(Commit(15), end=12))
+    assert (lacking.due, lacking.reason) == (True, None)
+    read = only(translated(10, answer), target(Commit(15), end=15))
+    assert (read.due, why(read)) == (False, ReasonCode.GROUP_AHEAD)
+
+
 def test_only_the_sources_own_rewind_is_followed() -> None:
     back, last = EXACT[Exactness.EXACT], SeenPosition(0, SourceOffset(9), SourceOffset(9))
     ours = last._replace(target=TargetOffset(9))

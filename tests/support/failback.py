@@ -49,15 +49,21 @@ def log(end: int, start: int = 0, stable: int | None = None) -> LogEnds:
 
 
 def found(
-    source: LogEnds, target: LogEnds, *more: Salvaged, shared: int | None = None
+    source: LogEnds,
+    target: LogEnds,
+    *more: Salvaged,
+    shared: int | None = None,
+    kept: int | None = None,
+    cut: Cut = CUT,
 ) -> Divergence:
     books = PartitionBooks()
     books.take(opened())
-    books.take(CUT)
+    books.take(cut)
     for entry in more:
         books.take(entry)
     said = None if shared is None else SourceOffset(shared)
-    return divergence(TP, books, source, target, shared=said)
+    there = None if kept is None else TargetOffset(kept)
+    return divergence(TP, books, source, target, shared=said, kept=there)
 
 
 def cut(mirror: Mirror, partitions: int) -> None:

@@ -160,7 +160,7 @@ class _Here:
             or hindrance
             or _unseen(target, mirror, offset)
             or self._jumps(target.starts.get(mirror))
-            or self._backwards(config)
+            or self._backwards(config, target.ends.get(mirror, -1))
         )
 
     def as_written(self, log_start: int | None) -> _Here:
@@ -199,9 +199,10 @@ class _Here:
         code = ReasonCode.POSITION_BEFORE_MIRROR
         return Reason.of(code, offset=self.source, target=answer.offset, why=answer.why)
 
-    def _backwards(self, config: GroupsConfig) -> Reason | None:
+    def _backwards(self, config: GroupsConfig, end: int) -> Reason | None:
+        """Return that clients have read on there; nobody has read behind the end of the log."""
         known, offset = self.known, self.answer.offset
-        if known is None or known <= offset:
+        if known is None or known <= offset or known > end >= 0:
             return None
         if config.rewinds is Following.FOLLOW and self._was_rewound():
             return None

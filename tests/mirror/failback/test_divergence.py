@@ -53,6 +53,18 @@ def test_what_the_source_lost_of_the_mirrored_records_goes_back() -> None:
     assert found(log(13), log(17), shared=10).cut_back(9) is None
 
 
+def test_where_the_target_lost_mirrored_records_the_way_back_begins_there() -> None:
+    """Its new leader lacked them, and clients have written at their offsets since."""
+    fenced = replace(CUT, fences=1)
+    one = found(log(13), log(17), kept=7, cut=fenced)
+    assert (one.source.first, one.target.first, one.target.fences) == (7, 7, 0)
+    border = one.cut_back(9)
+    assert border == replace(CUT, source_end=SourceOffset(7), target_end=TargetOffset(7), at=9)
+    gone = found(log(10), log(17), kept=10, cut=fenced)
+    assert (gone.target.first, gone.target.fences, gone.target.offsets) == (10, 0, 7)
+    assert found(log(10), log(17), kept=11, cut=fenced).target.fences == 1
+
+
 def test_mapped_offsets_lead_to_another_border() -> None:
     books = PartitionBooks()
     run = (SourceOffset(0), TargetOffset(100), 10)

@@ -113,6 +113,31 @@ def test_fences_of_an_attempt_that_was_killed_are_no_records() -> None:
     assert (cut.source_end, cut.target_end) == (100, 100)
 
 
+def test_what_the_targets_leader_lacks_is_told_and_the_copy_ends_before_it() -> None:
+    known = books()
+    plan = partition_plan(TP, known, 90, UNKNOWN)
+    assert (plan.source_end, plan.target_end, plan.receded, plan.at_least) == (90, 90, 10, 10)
+    assert plan.sentence == (
+        "t-0: the target lost offsets 90 to 99 that were copied, as its leader lacks them; at least"
+        " 10 offsets of the source from 90 on are not mirrored"
+    )
+    cut = cut_of(LINK, known, plan, 7, TargetOffset(90), 1, epoch=4)
+    assert (cut.source_end, cut.target_end, cut.target_epoch) == (90, 90, 4)
+    known.take(cut)
+    assert partition_plan(TP, known, 91, 107).missing == 17
+    answer = known.offsets().to_target(SourceOffset(95))
+    assert (answer.offset, answer.exactness) == (90, Exactness.NOT_YET)
+
+
+def test_where_offsets_are_mapped_the_map_tells_what_the_leader_lacks() -> None:
+    known = books(100, 103, **MAPPED)
+    back = known.offsets().to_source
+    plan = partition_plan(TP, known, 93, 107, back=lambda at: back(at).offset)
+    assert (plan.source_end, plan.target_end, plan.missing) == (90, 93, 17)
+    cut = cut_of(LINK, known, plan, 7, TargetOffset(93), 1)
+    assert (cut.source_end, cut.target_end, cut.passed) == (90, 93, 0)
+
+
 def test_an_earlier_cut_holds_unless_the_link_copied_on() -> None:
     known = books()
     cut = cut_of(LINK, known, partition_plan(TP, known, 100, 100), 5, TargetOffset(100), 1)

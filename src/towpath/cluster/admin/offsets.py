@@ -141,6 +141,18 @@ class OffsetAdmin:
         """
         return self._list_offsets(tps, lambda _: 0, lambda said: said.timestamp, patience=patience)
 
+    def last_epochs(
+        self, tps: Iterable[TopicPartition], *, patience: float | None = None
+    ) -> Answers[TopicPartition, int]:
+        """Return the leader epoch in which the last batch of each log came, -1 if unknown.
+
+        A leader tells it with the log end (KIP-320). For `patience` see `ask_leaders`.
+        """
+        return self._list_offsets(
+            tps, lambda _: _LATEST, lambda said: getattr(said, "leader_epoch", -1),
+            patience=patience,
+        )  # fmt: skip
+
     def epoch_ends(
         self, epochs: Mapping[TopicPartition, int], *, patience: float | None = None
     ) -> Answers[TopicPartition, int]:

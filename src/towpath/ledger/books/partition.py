@@ -291,7 +291,17 @@ class PartitionBooks:
             end = receipt.source_end, receipt.target_end
         for start, there, length in self._behind_receipt():
             end = SourceOffset(start + length), TargetOffset(there + length)
+        if self.receded is not None:
+            end = self.receded.source_end, self.receded.target_end
         return Extent(self.start, began, *end)
+
+    @property
+    def receded(self) -> Cut | None:
+        """The cut that lies before the last receipt: the target lost what was between them."""
+        cut, receipt = self.cut, self.receipt
+        if cut is None or receipt is None or cut.producer_id != receipt.producer_id:
+            return None
+        return cut if cut.at >= receipt.at and cut.target_end < receipt.target_end else None
 
     def _behind_receipt(self) -> list[Run]:
         """Return what a failover found on the target behind the last receipt, as a run.

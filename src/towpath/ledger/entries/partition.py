@@ -329,7 +329,9 @@ class Cut(_OfPartition):
     A failover writes it behind the fence, so that nothing of the link can follow. `target_end` is
     the offset of the first fence then, and `fences` are the offsets that fences took from there on.
     `passed` are records of the link on the target that no receipt tells of, where offsets are
-    mapped: they are the first ones that the source has from `source_end` on.
+    mapped: they are the first ones that the source has from `source_end` on. `target_epoch` is the
+    leader epoch of the last batch on the target then, -1 if unknown: it tells later whether a new
+    leader there lacks what was before the cut.
     """
 
     kind: ClassVar[str] = "cutover"
@@ -341,6 +343,7 @@ class Cut(_OfPartition):
     at: int
     fences: int = 0
     passed: int = 0
+    target_epoch: int = -1
 
     def about(self) -> tuple[str | int, ...]:
         """Return the parts of the entry's ledger key that follow its kind and link."""

@@ -148,24 +148,26 @@ class Divergence:
             end: The target offset behind what was salvaged.
             at: The present time, in ms since 1970.
         """
-        ends = self.shared, TargetOffset(end)
-        if ends == (self.cut.source_end, self.cut.target_end):
-            return None
-        return replace(self.cut, at=at, source_end=ends[0], target_end=ends[1], fences=0)
+        return self._moved(TargetOffset(end), 0, at)
 
     def cut_back(self, at: int) -> Cut | None:
         """Return the cut at which the link back begins to copy, `None` if it stands.
 
-        It lies before the present one where the old source lost what had been mirrored: the link
-        back brings that again.
+        It lies before the present one where either side lost what had been mirrored: the link
+        back brings again what the old source lost, and what clients wrote where the target lost it.
 
         Args:
             at: The present time, in ms since 1970.
         """
-        if (self.shared, self.target.first) == (self.cut.source_end, self.cut.target_end):
+        return self._moved(TargetOffset(self.target.first), self.target.fences, at)
+
+    def _moved(self, border: TargetOffset, fences: int, at: int) -> Cut | None:
+        cut = self.cut
+        if (self.shared, border) == (cut.source_end, cut.target_end):
             return None
-        border = TargetOffset(self.target.first)
-        return replace(self.cut, at=at, source_end=self.shared, target_end=border)
+        return replace(
+            cut, at=at, source_end=self.shared, target_end=border, fences=fences, passed=0
+        )
 
 
 def divergence(
@@ -175,6 +177,7 @@ def divergence(
     target: LogEnds,
     *,
     shared: SourceOffset | None = None,
+    kept: TargetOffset | None = None,
     offsets: OffsetMap | None = None,
     passed: int = 0,
 ) -> Divergence:
@@ -187,7 +190,9 @@ def divergence(
         target: The log of the target.
         shared: Where the log of the old source was cut below what was mirrored; `None` if it was
             not.
-        offsets: The offset map, which is needed with `shared` where offsets differ.
+        kept: Where the log of the target was cut below what was mirrored or fenced; `None` if it
+            was not.
+        offsets: The offset map, which is needed with `shared` and `kept` where offsets differ.
         passed: The source offset behind those records that the target has without a receipt, 0
             where there are none.
 
@@ -197,7 +202,12 @@ def divergence(
     cut, opened = books.cut, books.opened
     if cut is None or opened is None:
         raise ValueError(f"{tp} was not cut")
-    both, border = cut.source_end, cut.target_end
+    both, border, fences = cut.source_end, cut.target_end, cut.fences
+    if kept is not None and kept < border + fences:
+        fences = max(0, kept - border)
+    if kept is not None and kept < border:
+        border = kept
+        both = offsets.to_source(kept).offset if offsets is not None else SourceOffset(kept)
     if shared is not None and shared < both:
         both = shared
         said = offsets.to_target(shared).offset if offsets is not None else TargetOffset(shared)
@@ -217,7 +227,7 @@ def divergence(
         end=target.stable,
         log_start=target.start,
         log_end=target.end,
-        fences=cut.fences,
+        fences=fences,
     )
     return Divergence(
         tp=tp, cut=cut, shared=both, source=theirs, target=ours, salvaged=books.salvaged

@@ -10,7 +10,14 @@ from towpath.ledger.ledger import Ledger
 from towpath.mirror.failback.clusters import BothClusters, OpenCluster
 from towpath.mirror.failback.divergence import Divergence, LogEnds, divergence
 from towpath.model.findings import Cause, Problem
-from towpath.model.nouns import Mode, SourceOffset, TopicId, TopicName, TopicPartition
+from towpath.model.nouns import (
+    Mode,
+    SourceOffset,
+    TargetOffset,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
 
 _UNCUT = (
     "was not cut, so it is not known where what clients wrote begins: fail over"
@@ -61,18 +68,19 @@ def look(
     left = {tp: known for tp, known in opened.items() if tp.topic not in out}
     mirrors = {tp: known.opened.target for tp, known in left.items() if known.opened}
     source, target = _ends(clusters.source, left), _ends(clusters.target, mirrors.values())
-    shared = _shared(clusters.source, left)
-    if any(left[tp].mode is Mode.MAPPED for tp in shared):
+    shared, kept = _shared(clusters.source, left), _kept(clusters.target, left)
+    if any(left[tp].mode is Mode.MAPPED for tp in (*shared, *kept)):
         ledger.read_runs(books)
     found = []
     for tp, known in left.items():
-        mapped = tp in shared and known.mode is Mode.MAPPED
+        mapped = (tp in shared or tp in kept) and known.mode is Mode.MAPPED
         one = divergence(
             tp,
             known,
             source[tp],
             target[mirrors[tp]],
             shared=shared.get(tp),
+            kept=kept.get(tp),
             offsets=known.offsets() if mapped else None,
             passed=_passed(clusters.source, tp, known, source[tp]),
         )
@@ -147,15 +155,39 @@ def _shared(
     for tp, known in books.items():
         receipt, cut = known.receipt, known.cut
         if receipt is not None and cut is not None:
-            ends[tp] = cut.source_end
-            if receipt.source_epoch >= 0:
-                epochs[tp] = receipt.source_epoch
-    answers = source.admin.offsets.epoch_answers(epochs)
-    logs = source.admin.offsets.latest(ends)
+            ends[tp] = int(cut.source_end)
+            epochs[tp] = receipt.source_epoch
+    return {tp: SourceOffset(at) for tp, at in _cut_off(source, ends, epochs).items()}
+
+
+def _kept(
+    target: OpenCluster, books: Mapping[TopicPartition, PartitionBooks]
+) -> dict[TopicPartition, TargetOffset]:
+    """Return where the target's log was cut below what was mirrored or fenced, likewise."""
+    mirrors, epochs, ends = {}, {}, {}
+    for tp, known in books.items():
+        cut, opened = known.cut, known.opened
+        if cut is not None and opened is not None:
+            mirrors[opened.target] = tp
+            ends[opened.target] = cut.target_end + cut.fences
+            epochs[opened.target] = cut.target_epoch
+    found = _cut_off(target, ends, epochs)
+    return {mirrors[tp]: TargetOffset(at) for tp, at in found.items()}
+
+
+def _cut_off(
+    cluster: OpenCluster,
+    ends: Mapping[TopicPartition, int],
+    epochs: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int]:
+    """Return where logs were cut that once reached an end, in a leader epoch; -1 if unknown."""
+    known = {tp: epoch for tp, epoch in epochs.items() if epoch >= 0}
+    answers = cluster.admin.offsets.epoch_answers(known)
+    logs = cluster.admin.offsets.latest(ends)
     found = {}
     for tp, end in ends.items():
         known_end = answers[tp].end if tp in answers and answers[tp].end >= 0 else end
         at = min(known_end, logs.sure(tp))
         if at < end:
-            found[tp] = SourceOffset(at)
+            found[tp] = at
     return found

@@ -15,6 +15,7 @@ def cut_of(
     at: int,
     end: TargetOffset | None = None,
     fences: int = 0,
+    epoch: int = -1,
 ) -> Cut:
     """Return the entry for a partition.
 
@@ -26,6 +27,7 @@ def cut_of(
         end: Where the fence stands on the target; by default the copy ends as foretold. What came
             between the look and the fence is the link's.
         fences: How many offsets the fences took from there on.
+        epoch: The leader epoch of the last batch on the target.
     """
     opened, receipt = books.opened, books.receipt
     assert opened is not None  # noqa: S101  # by the caller
@@ -33,6 +35,8 @@ def cut_of(
     target = plan.target_end if same else TargetOffset(end or 0)
     told = receipt.target_end if receipt is not None else opened.target_start
     source = receipt.source_end if receipt is not None else opened.source_start
+    if plan.receded:  # its log ends before what the ledger tells
+        told, source = plan.target_end, plan.source_end
     more = max(0, target - told)
     identical = books.mode is Mode.IDENTICAL
     return Cut(
@@ -46,4 +50,5 @@ def cut_of(
         at=at,
         fences=fences,
         passed=0 if identical else more,
+        target_epoch=epoch,
     )

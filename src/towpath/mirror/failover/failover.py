@@ -282,11 +282,14 @@ class _Failover:
         fenced: Fenced,
     ) -> Iterator[Cut]:
         at = now_ms()
+        targets = {tp: before[tp].target for tp in usable}
+        epochs = self._link.target.offsets.last_epochs(targets.values(), patience=FENCES)
         for tp, books in usable.items():
+            epoch = epochs.get(targets[tp], -1)
             known, end = before[tp], fenced.ends.get(tp)
             fences = fenced.fences.get(tp, 0)
             if end is not None and known.cut is None:
-                yield cut_of(self._link.name, books, known, at, end, fences)
+                yield cut_of(self._link.name, books, known, at, end, fences, epoch)
             elif end is not None and known.cut is not None:
                 yield replace(known.cut, fences=max(fences, known.cut.fences))
 

@@ -116,6 +116,7 @@ def fence_of(
     with suppress(ExhaustedError):
         held = standing(states, first)
         wanted += [] if held is None else [ProducerId(first + held.index)]
+    told = receipt.target_end if receipt is not None else opened.target_start
     done = [each for each, state in known.items() if state.epoch == EPOCH]
     wanted += [each for each in done if first <= each < first + IDS]
     return Fence(
@@ -124,7 +125,7 @@ def fence_of(
         own=tuple(wanted),
         ids=tuple(each for each in wanted if each not in done),
         before=log_end,
-        since=receipt.target_end if receipt is not None else opened.target_start,
+        since=min(TargetOffset(max(0, log_end - len(done))), told),
     )
 
 

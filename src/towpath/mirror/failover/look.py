@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
 from towpath.groups.model import SyncReport
@@ -26,7 +27,14 @@ from towpath.mirror.failover.plan import (
     with_known,
 )
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
-from towpath.model.nouns import ProducerId, TopicName, TopicPartition
+from towpath.model.nouns import (
+    Mode,
+    ProducerId,
+    SourceOffset,
+    TargetOffset,
+    TopicName,
+    TopicPartition,
+)
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.plan.lease import last_signs
 from towpath.runtime.clock import now_ms
@@ -174,6 +182,7 @@ class Looker:
         there = target.topics.describe({tp.topic for tp in mirrors.values()})
         ends = target.offsets.log_ends(mirrors.values(), patience=PATIENCE)
         source_ends, states = self.source_ends(known), self.states(known)
+        self._read_runs(known, ends)
         return tuple(
             partition_plan(
                 tp,
@@ -183,9 +192,18 @@ class Looker:
                 _ahead(books, states.get(mirrors[tp], ())),
                 _trouble(books, there, ends),
                 _fences(books, states.get(mirrors[tp], ())),
+                partial(_source_of, books),
             )
             for tp, books in known.items()
         )
+
+    def _read_runs(
+        self, known: Mapping[TopicPartition, PartitionBooks], ends: Mapping[TopicPartition, int]
+    ) -> None:
+        """Read the offset maps if a mapped partition of the target lost what was copied."""
+        link = self.link
+        if not link.books.runs_read and any(_recedes(each, ends) for each in known.values()):
+            link.ledger.read_runs(link.books)
 
     def states(
         self, known: Mapping[TopicPartition, PartitionBooks]
@@ -233,6 +251,18 @@ def _fences(books: PartitionBooks, states: Iterable[ProducerState]) -> int:
         return 0
     own = of_generation(books.opened.producer_id, books.generation)
     return sum(each.id == own and each.epoch == EPOCH for each in states)
+
+
+def _source_of(books: PartitionBooks, offset: TargetOffset) -> SourceOffset:
+    return books.offsets().to_source(offset).offset
+
+
+def _recedes(books: PartitionBooks, ends: Mapping[TopicPartition, int]) -> bool:
+    """Whether offsets are mapped, and the target log ends before what the ledger tells."""
+    opened, receipt = books.opened, books.receipt
+    if opened is None or receipt is None or books.mode is Mode.IDENTICAL:
+        return False
+    return 0 <= ends.get(opened.target, UNKNOWN) < receipt.target_end
 
 
 def _trouble(

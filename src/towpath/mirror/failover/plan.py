@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -47,6 +47,8 @@ class PartitionPlan:
         as_of: When the link last told of the partition, in ms since 1970; 0 if never.
         log_end: Where the target log ends; `UNKNOWN` if its leader does not tell.
         beyond: Records on the target that no receipt tells of yet.
+        receded: Offsets that were copied, and that the target does not have any more: its leader
+            lacks them.
         trouble: Why the target's partition cannot be used, `None` if it can.
         cut: Clients write there already, since this cutover.
     """
@@ -61,6 +63,7 @@ class PartitionPlan:
     as_of: int = 0
     log_end: int = UNKNOWN
     beyond: int = 0
+    receded: int = 0
     trouble: Reason | None = None
     cut: Cut | None = None
 
@@ -69,6 +72,13 @@ class PartitionPlan:
         """What is not mirrored, for people."""
         if self.trouble is not None:
             return f"{self.tp}: {self.trouble}"
+        if self.receded:
+            last = self.target_end + self.receded - 1
+            return (
+                f"{self.tp}: the target lost offsets {self.target_end} to {last} that were copied,"
+                f" as its leader lacks them; at least {self.at_least or self.missing} offsets of"
+                f" the source from {self.source_end} on are not mirrored"
+            )
         if self.missing == UNKNOWN:
             least = f"at least {self.at_least} offsets" if self.at_least else "nothing known"
             return (
@@ -201,6 +211,7 @@ def partition_plan(
     ahead: int | None = None,
     trouble: Reason | None = None,
     fences: int = 0,
+    back: Callable[[TargetOffset], SourceOffset] = SourceOffset,
 ) -> PartitionPlan:
     """Return what becomes of a partition that was opened. Pure.
 
@@ -213,6 +224,7 @@ def partition_plan(
             if it does not know. What else is there others have written.
         trouble: Why the target's partition cannot be used.
         fences: How many fences stand at the end of the log, of an attempt that was killed.
+        back: Returns the source offset of a mirrored target offset, where offsets differ.
     """
     opened, receipt, cut = books.opened, books.receipt, standing_cut(books)
     assert opened is not None  # noqa: S101  # by the caller
@@ -220,9 +232,15 @@ def partition_plan(
     if receipt is not None:
         source, target = receipt.source_end, receipt.target_end
     copied = log_end - fences
+    receded = max(0, target - copied) if cut is None and log_end >= 0 else 0
     beyond = max(0, copied - target) if ahead is None or ahead else 0
     if cut is not None:
+        if books.receded is not None:
+            receded, source = target - cut.target_end, cut.source_end
         source, target, beyond = max(source, cut.source_end), cut.target_end, 0
+    elif receded:
+        target = TargetOffset(copied)
+        source = SourceOffset(copied) if books.mode is Mode.IDENTICAL else back(target)
     elif beyond:
         target = TargetOffset(copied)
         source = SourceOffset(copied) if books.mode is Mode.IDENTICAL else source
@@ -235,9 +253,11 @@ def partition_plan(
         source_end=source,
         target_end=target,
         missing=max(0, source_end - source - passed) if source_end >= 0 else UNKNOWN,
+        at_least=max(0, receipt.source_end - source) if receipt is not None and receded else 0,
         as_of=receipt.at if receipt is not None else opened.at,
         log_end=log_end,
         beyond=beyond,
+        receded=receded,
         trouble=trouble,
         cut=cut,
     )
@@ -277,7 +297,7 @@ def with_known(
     for each in groups.positions if groups is not None else ():
         furthest[each.tp] = max(furthest.get(each.tp, 0), each.source)
     return tuple(
-        replace(each, at_least=max(0, furthest.get(each.tp, 0) - each.source_end))
+        replace(each, at_least=max(each.at_least, furthest.get(each.tp, 0) - each.source_end))
         for each in partitions
     )
 
