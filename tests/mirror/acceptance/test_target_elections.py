@@ -69,12 +69,14 @@ class Elected:
         produce(self.mirror.target.bootstrap, self.mirror.topic, some(word, number))
 
     def failover(self, *options: str) -> Any:
+        said = ""
         for _ in range(3):  # what a broker that was killed led may have no leader yet
             ended = self.here("failover", str(self.file), *options, "-o", "json")
+            said = ended.said
             assert ended.code in {0, 3}, ended.said
             if "--dry-run" in options or ended.json["state"][0]["state"] == "failed_over":
                 return ended.json
-        raise AssertionError(ended.said)
+        raise AssertionError(said)
 
     def turn_round(self, wins: Side) -> None:
         """Turn the link round, and copy back."""
