@@ -129,6 +129,15 @@ def test_what_the_targets_leader_lacks_is_told_and_the_copy_ends_before_it() -> 
     assert (answer.offset, answer.exactness) == (90, Exactness.NOT_YET)
 
 
+def test_where_the_fence_stands_says_what_the_target_has() -> None:
+    """A fence of an attempt that was killed may come between the looks at the log and at ids."""
+    plan = partition_plan(TP, books(), 100, UNKNOWN, fences=1)
+    cut = cut_of(LINK, books(), plan, 7, TargetOffset(100), 1)
+    assert (cut.source_end, cut.target_end, cut.records) == (100, 100, 100)
+    less = cut_of(LINK, books(), partition_plan(TP, books(), 100, 107), 7, TargetOffset(97), 1)
+    assert (less.source_end, less.target_end) == (97, 97)
+
+
 def test_where_offsets_are_mapped_the_map_tells_what_the_leader_lacks() -> None:
     known = books(100, 103, **MAPPED)
     back = known.offsets().to_source

@@ -31,12 +31,13 @@ def cut_of(
     """
     opened, receipt = books.opened, books.receipt
     assert opened is not None  # noqa: S101  # by the caller
-    same = end is None or end == plan.log_end
+    # Where the log seems to end too early, the place of the fence says what is really there.
+    same = end is None or (end == plan.log_end and not plan.receded)
     target = plan.target_end if same else TargetOffset(end or 0)
     told = receipt.target_end if receipt is not None else opened.target_start
     source = receipt.source_end if receipt is not None else opened.source_start
-    if plan.receded:  # its log ends before what the ledger tells
-        told, source = plan.target_end, plan.source_end
+    if target < told:  # the target's leader lacks what the ledger tells
+        told, source = target, _source_of(books, plan, target)
     more = max(0, target - told)
     identical = books.mode is Mode.IDENTICAL
     return Cut(
@@ -52,3 +53,12 @@ def cut_of(
         passed=0 if identical else more,
         target_epoch=epoch,
     )
+
+
+def _source_of(books: PartitionBooks, plan: PartitionPlan, target: TargetOffset) -> SourceOffset:
+    """Return the source offset of a target offset that was mirrored."""
+    if target == plan.target_end:
+        return plan.source_end
+    if books.mode is Mode.IDENTICAL:
+        return SourceOffset(target)
+    return books.offsets().to_source(target).offset

@@ -182,6 +182,11 @@ class Looker:
         there = target.topics.describe({tp.topic for tp in mirrors.values()})
         ends = target.offsets.log_ends(mirrors.values(), patience=PATIENCE)
         source_ends, states = self.source_ends(known), self.states(known)
+        fences = {tp: _fences(each, states.get(mirrors[tp], ())) for tp, each in known.items()}
+        # A fence of an attempt that was killed may have come behind the first look at the ends.
+        fenced = [mirrors[tp] for tp, number in fences.items() if number]
+        later = target.offsets.log_ends(fenced, patience=PATIENCE)
+        ends = Answers({**ends, **later}, {**ends.failed, **later.failed})
         self._read_runs(known, ends)
         return tuple(
             partition_plan(
@@ -191,7 +196,7 @@ class Looker:
                 source_ends.get(tp, UNKNOWN),
                 _ahead(books, states.get(mirrors[tp], ())),
                 _trouble(books, there, ends),
-                _fences(books, states.get(mirrors[tp], ())),
+                fences[tp],
                 partial(_source_of, books),
             )
             for tp, books in known.items()
