@@ -1,10 +1,10 @@
-"""A failback and the replay of what it salvaged, in processes that kill themselves at a step.
+"""A failover, or a failback and the replay of what it salvaged, in processes that kill themselves.
 
 `python -m tests.support.failback_victim SEED FILE WINS` turns the link of a file round, and replays
-all that was salvaged. Each attempt is a fork that is killed at a random request, before or behind
-it, until one ends by itself. Some attempts are frozen instead, and wake up when all is done:
-nothing that they do then may change anything. A line of JSON tells how many were killed, and how
-many were frozen. The link back does not run.
+all that was salvaged; with `failover` for WINS it fails the link over. Each attempt is a fork that
+is killed at a random request, before or behind it, until one ends by itself. Some attempts are
+frozen instead, and wake up when all is done: nothing that they do then may change anything. A line
+of JSON tells how many were killed, and how many were frozen. The link back does not run.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from towpath.ledger.entries import LinkStage
 from towpath.mirror.failback.failback import FailbackRequest, failback
 from towpath.mirror.failback.salvaged import ReplayWish, replay_salvaged
+from towpath.mirror.failover.failover import FailoverRequest, failover
+from towpath.mirror.failover.look import FailoverScope
 from towpath.model.errors import LinkHeldError
 from towpath.model.nouns import Side
 from towpath.settings import load
@@ -31,6 +34,7 @@ _FIRST, _MORE = 30, 10
 _FROZEN = 0.1
 """How many of the attempts are frozen, as a share of one."""
 _HELD = 5
+FAILOVER = "failover"
 
 
 def back_of(file: Path) -> Path:
@@ -42,6 +46,12 @@ def turn_round(file: Path, wins: Side) -> bool:
     """Turn a link round; returns whether that was done."""
     asked = FailbackRequest(file=file, to=back_of(file), wins=wins, agreed=lambda _: True)
     return failback(load(file), asked).done
+
+
+def fail_over(file: Path) -> bool:
+    """Fail a link over; returns whether clients may come."""
+    done = failover(load(file), FailoverRequest(scope=FailoverScope(), agreed=lambda _: True))
+    return done.state is not None and done.state.state == LinkStage.FAILED_OVER
 
 
 def replay(file: Path) -> bool:
@@ -114,12 +124,17 @@ def _end_at(step: int, ends: signal.Signals, *, behind: bool) -> None:
 def main(seed: str, file: str, wins: str) -> None:
     """Play both, and print how many attempts were killed."""
     rng, where = random.Random(seed), Path(file)
-    turning = Attempts(rng, lambda: turn_round(where, Side(wins)))
-    replaying = Attempts(rng, lambda: replay(where))
-    for each in (turning, replaying):
+    if wins == FAILOVER:
+        parts = [Attempts(rng, lambda: fail_over(where))]
+    else:
+        parts = [
+            Attempts(rng, lambda: turn_round(where, Side(wins))),
+            Attempts(rng, lambda: replay(where)),
+        ]
+    for each in parts:
         each.until_done()
-    told = {"killed": turning.killed + replaying.killed}
-    told["frozen"] = len(turning.frozen) + len(replaying.frozen)
+    told = {"killed": sum(each.killed for each in parts)}
+    told["frozen"] = sum(len(each.frozen) for each in parts)
     print(json.dumps(told))  # noqa: T201
 
 

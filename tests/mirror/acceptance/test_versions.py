@@ -1,0 +1,93 @@
+"""A failover and the way back between releases of Kafka, from end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.clients.groups import rest
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.copying.quarantine import begin
+from tests.support.failback_victim import back_of, replay, turn_round
+from tests.support.here import Here
+from tests.support.kafka import Record, commit, consume, end_offsets, produce
+from tests.support.mirror import Mirror
+from towpath.dev.distribution import NEWEST
+from towpath.model.nouns import Side
+
+pytestmark = [pytest.mark.broker, pytest.mark.soak]
+PAIRS = [("3.9.2", NEWEST), ("4.1.2", NEWEST), (NEWEST, NEWEST), (NEWEST, "3.9.2")]
+
+
+def some(word: str, number: int, partition: int = 0) -> list[Record]:
+    return [
+        Record(b"k", b"%s %d" % (word.encode(), n), timestamp=1000 + n, partition=partition)
+        for n in range(number)
+    ]
+
+
+def values(cluster: SharedCluster, topic: str, partition: int = 0) -> list[bytes | None]:
+    return [each.value for each in consume(cluster.bootstrap, topic, (partition,))]
+
+
+def said(word: str, number: int) -> list[bytes | None]:
+    return [each.value for each in some(word, number)]
+
+
+@pytest.mark.parametrize(("source_of", "target_of"), PAIRS)
+def test_there_and_back(
+    tmp_path: Path,
+    source: SharedCluster,
+    target: SharedCluster,
+    old: Callable[[str], SharedCluster],
+    new_name: Callable[[str], str],
+    here: Here,
+    source_of: str,
+    target_of: str,
+) -> None:
+    """Partition 0 is written on both sides, 1 on the target alone; 1 holds transactions."""
+    source = source if source_of == NEWEST else old(source_of)
+    target = target if target_of == NEWEST else old(target_of)
+    topic = new_name("versions")
+    mirror = Mirror(tmp_path, source, target, topic, sections="groups: {}\n")
+    mirror.create(2)
+    produce(source.bootstrap, topic, some("both", 20))
+    for number in range(3):
+        config = {"transactional.id": f"{topic}-{number}"}
+        produce(source.bootstrap, topic, some(f"in {number}", 10, 1), config)
+    for partition, offset in ((0, 12), (1, 22)):
+        commit(source.bootstrap, f"{topic}-group", topic, partition, offset)
+    begin(mirror)
+    _ = mirror.config  # writes the file
+    file = tmp_path / f"{topic}.yaml"
+    assert here("groups", "sync", str(file)).code == 0
+    produce(source.bootstrap, topic, some("tail", 4))
+
+    done = here("failover", str(file), "--yes", "-o", "json")
+    assert done.json["done"], done.said
+    assert (done.json["fenced"], done.json["after"]["lost"]) == (2, 4)
+    for partition in (0, 1):
+        before = consume(source.bootstrap, topic, (partition,))
+        copied = consume(target.bootstrap, topic, (partition,))
+        assert copied == before[: len(copied)], "records, offsets and timestamps"
+        raw = consume(target.bootstrap, topic, (partition,), isolation="read_uncommitted")
+        assert raw == copied, "nothing but what was committed"
+    # A transaction takes a marker behind its records, on the target as at the source.
+    cut = mirror.books(1).cut
+    assert cut is not None
+    assert cut.target_end == end_offsets(source.bootstrap, topic, 1)[1]
+    produce(target.bootstrap, topic, [*some("new", 5), *some("new", 5, 1)])
+    read = sorted(each for each in rest(target, f"{topic}-group", topic, 2) if each is not None)
+    wanted = [*said("both", 20)[12:], *said("in 2", 10), *said("new", 5), *said("new", 5)]
+    assert read == sorted(each for each in wanted if each is not None)
+
+    assert turn_round(file, Side.TARGET)
+    back = Mirror(tmp_path, target, source, topic, back_of(file).stem, more="  shared: true\n")
+    assert [each.error for each in back.catch_up()] == ["", ""]
+    assert values(source, topic, 0) == [*said("both", 20), *said("tail", 4), *said("new", 5)]
+    assert consume(source.bootstrap, topic, (1,)) == consume(target.bootstrap, topic, (1,))
+    assert values(target, f"{topic}.salvage") == said("tail", 4)
+    assert replay(file)
+    assert values(target, topic)[-4:] == said("tail", 4)
