@@ -116,7 +116,7 @@ def test_whatever_the_target_is_nothing_goes_wrong(
         assert start is None or answer.offset >= start, "never before its start"
         assert answer.exactness is not Exactness.NOT_YET, "never where nothing is mirrored"
         assert states is GroupStates.ANY or here == "Empty"
-        if known is not None and answer.offset < known:
+        if known is not None and answer.offset < known <= end:
             assert rewinds is Following.FOLLOW, "never backwards unless told"
             assert last is not None
             assert (last[1], offset < last[0]) == (known, True), "only what the source did itself"
@@ -125,6 +125,8 @@ def test_whatever_the_target_is_nothing_goes_wrong(
         assert again.outcome is PositionOutcome.UNCHANGED, "a second sync writes nothing"
     else:
         assert found.settled or found.reason is not None, "each has its reason"
+        behind = known is not None and known > end
+        assert not (behind and why(found) == "GROUP_AHEAD"), "it would pass over what comes there"
 
 
 def test_a_position_that_is_there_already_is_unchanged_even_under_members() -> None:

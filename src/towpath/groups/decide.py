@@ -200,7 +200,11 @@ class _Here:
         return Reason.of(code, offset=self.source, target=answer.offset, why=answer.why)
 
     def _backwards(self, config: GroupsConfig, end: int) -> Reason | None:
-        """Return that clients have read on there; nobody has read behind the end of the log."""
+        """Return that clients have read on there.
+
+        Nobody has read behind the end of the log. A group that stayed there would pass over what
+        comes there next, or be reset by its clients to the end.
+        """
         known, offset = self.known, self.answer.offset
         if known is None or known <= offset or known > end >= 0:
             return None

@@ -240,7 +240,16 @@ def surely(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> Ta
     if not said.failed and all(view.commits.get(each) == said[each] for each in absent):
         return view
     kept = {group: each for group, each in view.commits.items() if group not in said.failed}
-    return replace(view, commits={**kept, **said}, failed={**view.failed, **said.failed})
+    # An end that was read before a commit could seem to lie before it.
+    stands = {tp for each in said.values() for tp in each if tp in view.ends}
+    ends = target.offsets.latest(stands, patience=_PATIENCE)
+    return replace(
+        view,
+        commits={**kept, **said},
+        failed={**view.failed, **said.failed},
+        ends={**view.ends, **ends},
+        silent={**view.silent, **ends.failed},
+    )
 
 
 def known_coordinators(
