@@ -74,6 +74,13 @@ def test_a_group_with_an_open_transaction_fails_where_stable_offsets_are_asked_f
     assert "a transaction of the group is open" in str(error)
 
 
+def test_offsets_that_a_transaction_may_change_are_marked() -> None:
+    asking = Asking(cast("Control", _Coordinator()), 1.0, telling=True)
+    said = asking.all({OPEN: BROKER, FREE: BROKER})
+    assert said == {OPEN: {TP: Commit(10, pending=True)}, FREE: {TP: Commit(10)}}
+    assert not said.failed
+
+
 @pytest.mark.broker
 def test_brokers_tell_that_a_transaction_of_the_group_is_open(
     source: LocalCluster, new_name: Callable[[str], str]
@@ -91,6 +98,8 @@ def test_brokers_tell_that_a_transaction_of_the_group_is_open(
     config = ClusterConfig.model_validate({"bootstrap": source.bootstrap})
     with Admin(config, Side.SOURCE) as admin:
         assert admin.groups.offsets([client])[client] == {tp: Commit(0)}
+        told = admin.groups.offsets([client], telling=True)[client]
+        assert told == {tp: Commit(0, pending=True)}
         said = admin.groups.offsets([client], stable=True)
         assert client not in said
         assert "a transaction of the group is open" in str(said.failed[client])

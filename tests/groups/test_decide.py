@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from towpath.cluster.admin.groups import GroupState
 from towpath.cluster.metadata import Broker
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
-from towpath.groups.model import GroupPosition, PositionOutcome
+from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
 from towpath.groups.observe_groups import SourceGroup, TargetView
+from towpath.groups.sync import with_open_transaction
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.offsets import Exactness, OffsetMap, TranslatedOffset
 from towpath.model.errors import UnreachableError
@@ -247,3 +248,23 @@ def test_nothing_is_written_for_share_groups_that_the_target_does_not_take() -> 
 def test_a_closed_streams_application_is_told_apart_from_other_members() -> None:
     there = replace(target(None, "Stable"), held=frozenset({GROUP}))
     assert why(only(translated(5, EXACT[Exactness.EXACT]), there)) is ReasonCode.GROUP_HELD
+
+
+def test_no_offset_is_exact_that_an_open_transaction_may_change() -> None:
+    group = translated(5, EXACT[Exactness.EXACT])
+    pending = replace(group.group, commits={TP: Commit(5, pending=True)})
+    found = only(replace(group, group=pending), target())
+    assert found.due, "what was committed before is written"
+    assert found.answer is not None
+    assert (found.answer.offset, found.answer.exactness) == (5, Exactness.BOUNDED)
+    assert "open transaction" in found.answer.why
+
+
+def test_an_open_transaction_of_a_group_is_told() -> None:
+    """Also where the group has no offset yet, as before the first commit of an application."""
+    report = GroupReport(group=GROUP, mirror_group="g", source_state="", target_state="", at=1,
+        positions=())  # fmt: skip
+    assert with_open_transaction(report, source(5)) == report
+    (told,) = with_open_transaction(report, replace(source(5), pending=frozenset({TP}))).remarks
+    assert told.code is ReasonCode.GROUP_TRANSACTION_OPEN
+    assert str(TP) in str(told)

@@ -119,6 +119,10 @@ TEXTS = {
         " offsets (Kafka 4.2 and newer do, where the feature streams.version is on): run it there"
         " with `group.protocol=classic`, or upgrade the target"
     ),
+    Reason.of(ReasonCode.GROUP_TRANSACTION_OPEN, group="g", places="orders-0"): (
+        "a transaction of group g is open at the source, which commits other offsets (orders-0); a"
+        " cutover moves the group when its producer has committed or aborted it"
+    ),
     Reason.of(ReasonCode.GROUP_MAY_EXPIRE, group="g", retention=604_800_000): (
         "group g had members on the target once, so all its offsets expire together 7d 0h after"
         " the last member left, whenever they were committed, and no broker tells when that was"

@@ -100,7 +100,7 @@ def decide(
             mirror=place.mirror,
             source=SourceOffset(commit.offset),
             metadata=commit.metadata,
-            answer=answer if answer is None else bounded(answer, again),
+            answer=answer if answer is None else _sure(answer, commit, again),
             known=known,
             outcome=outcome,
             reason=reason,
@@ -109,6 +109,19 @@ def decide(
             again=again,
             gone=_gone(group.last.get(tp)) if looked and found is None and answer else None,
         )
+
+
+def _sure(
+    answer: TranslatedOffset[TargetOffset], commit: Commit, again: int
+) -> TranslatedOffset[TargetOffset]:
+    """Return an answer that is exact only where no transaction and no broker may change it."""
+    if commit.pending and answer.exactness is Exactness.EXACT:
+        why = (
+            "an open transaction of the group commits another offset here; this is the one from"
+            " before it"
+        )
+        return replace(answer, exactness=Exactness.BOUNDED, why=why)
+    return bounded(answer, again)
 
 
 def placed(group: TranslatedGroup) -> TranslatedGroup:

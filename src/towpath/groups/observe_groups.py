@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
@@ -36,6 +36,7 @@ class SourceGroup:
         commits: Where it stands.
         type: Its type in the words of Kafka, in small letters; "" for unknown.
         stands: What is known of a share group in each partition.
+        pending: Partitions in which an open transaction commits an offset.
     """
 
     group: ClientGroup
@@ -45,6 +46,21 @@ class SourceGroup:
     commits: Mapping[TopicPartition, Commit]
     type: str = ""
     stands: Mapping[TopicPartition, ShareStand] = field(default_factory=dict)
+    pending: frozenset[TopicPartition] = frozenset()
+
+    @property
+    def reads(self) -> frozenset[TopicPartition]:
+        """The partitions in which it has an offset, or gets one when its transaction ends."""
+        return self.pending | self.commits.keys()
+
+    def only(self, wanted: Callable[[TopicPartition], bool]) -> SourceGroup:
+        """Return the group with what it has in some partitions."""
+        return replace(
+            self,
+            commits={tp: at for tp, at in self.commits.items() if wanted(tp)},
+            stands={tp: at for tp, at in self.stands.items() if wanted(tp)},
+            pending=frozenset(filter(wanted, self.pending)),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +91,7 @@ def source_now(config: GroupsConfig, source: Admin, *, stable: bool = False) -> 
         config: What the file asks for.
         source: The source.
         stable: Whether a group fails whose offsets an open transaction may change. While a link
-            runs, what such a group has committed before is taken, and the rest later.
+            runs, what such a group has committed before is taken and marked, the rest later.
 
     Raises:
         ClusterError: The source cannot be reached.
@@ -83,7 +99,7 @@ def source_now(config: GroupsConfig, source: Admin, *, stable: bool = False) -> 
     listing = source.groups.listed()
     wanted = [each for name, each in listing.groups.items() if config.matches(name)]
     known = {each.group: each.coordinator for each in wanted}
-    said, now = source.groups.offsets(known, known, stable=stable), now_ms()
+    said, now = source.groups.offsets(known, known, stable=stable, telling=not stable), now_ms()
     shares = {each: said[each] for each in said if each.kind is GroupKind.SHARE and said[each]}
     there = stands(source, shares, known)
     groups = {
@@ -92,7 +108,8 @@ def source_now(config: GroupsConfig, source: Admin, *, stable: bool = False) -> 
             state=each.state,
             has_members=each.has_members,
             at=now,
-            commits=said[each.group],
+            commits={tp: at for tp, at in said[each.group].items() if at.offset >= 0},
+            pending=frozenset(tp for tp, at in said[each.group].items() if at.pending),
             type=each.type.lower(),
             stands=there.get(each.group, {}),
         )

@@ -18,6 +18,7 @@ from towpath.groups.keeping import Keeper
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.naming import with_target_names
 from towpath.groups.observe_groups import (
+    SourceGroup,
     SourceView,
     TargetView,
     source_known,
@@ -33,11 +34,15 @@ from towpath.groups.write import client_of, under_members, write
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.link import OpenLink
 from towpath.ledger.offsets import Exactness
+from towpath.model.amounts import shortened
 from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
 from towpath.settings import Following, GroupsConfig
+
+_NAMED = 3
 
 
 class GroupSync:
@@ -110,19 +115,15 @@ class GroupSync:
 
     def _meant(self, source: SourceView) -> SourceView:
         """Return the groups with their positions in the topics that are meant."""
-        read = {tp.topic for each in source.groups.values() for tp in each.commits}
+        read = {tp.topic for each in source.groups.values() for tp in each.reads}
         left_out = {topic for topic in read if not self._only(topic)}
         if not left_out:
             return source
         groups = {
-            name: replace(
-                each,
-                commits={tp: at for tp, at in each.commits.items() if tp.topic not in left_out},
-                stands={tp: at for tp, at in each.stands.items() if tp.topic not in left_out},
-            )
+            name: each.only(lambda tp: tp.topic not in left_out)
             for name, each in source.groups.items()
         }
-        return replace(source, groups={name: each for name, each in groups.items() if each.commits})
+        return replace(source, groups={name: each for name, each in groups.items() if each.reads})
 
     def flush(self) -> None:
         """Write pending entries about groups that keep moving to the ledger.
@@ -187,7 +188,10 @@ class GroupSync:
         done = reports(translated, positions, target, due)
         return SyncReport(
             at=now_ms(),
-            groups=tuple(self._kept(each, target) for each in done),
+            groups=tuple(
+                with_open_transaction(self._kept(each, target), source.groups[each.group.name])
+                for each in done
+            ),
             failed={**source.failed, **_failed(translated, target)},
             unlisted=source.unlisted + target.unlisted,
             written=really,
@@ -254,7 +258,7 @@ class GroupSync:
         read = {
             name: group
             for name, group in sorted(source.groups.items())
-            if self._reads_mirrored(group.commits)
+            if self._reads_mirrored(group.reads)
         }
         yield from with_target_names(read, self._config.target_name, self._last)
 
@@ -315,6 +319,16 @@ def reports(
             due=due[each.group.group],
             type=each.group.type,
         )
+
+
+def with_open_transaction(report: GroupReport, seen: SourceGroup) -> GroupReport:
+    """Return a report that tells of an open transaction of the group."""
+    if not seen.pending:
+        return report
+    places = shortened(sorted(map(str, seen.pending)), _NAMED)
+    code = ReasonCode.GROUP_TRANSACTION_OPEN
+    why = Reason.of(code, group=report.group.name, places=places)
+    return replace(report, remarks=(*report.remarks, why))
 
 
 def _failed(

@@ -51,7 +51,7 @@ class GroupMemory:
             ClusterError: The ledger refuses an entry, or the target cannot be reached.
         """
         held, due = self._link.books.groups, []
-        for each in report.groups:
+        for each in (group for group in report.groups if group.positions):
             known = self.of(each.group.name)
             entry = group_entry(self._link.config.link, each, ids, known)
             if is_news(entry, known):

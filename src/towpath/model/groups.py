@@ -38,8 +38,11 @@ class Commit:
         metadata: The text that the client committed with it; share groups have none.
         lag: Records that a share group has still to accept, as its broker counts them (KIP-1226);
             -1 where no broker tells it.
+        pending: Whether an open transaction commits another offset there (KIP-447); `offset` is
+            that of before, -1 for none.
     """
 
     offset: int
     metadata: str = ""
     lag: int = field(default=-1, compare=False)
+    pending: bool = False

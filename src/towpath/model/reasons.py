@@ -350,6 +350,10 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f" there{retention_text(retention)}, so it is gone or goes at any moment;"
             " `towpath groups sync` commits it anew"
         ),
+        ReasonCode.GROUP_TRANSACTION_OPEN: lambda group, places: (
+            f"a transaction of group {group} is open at the source, which commits other offsets"
+            f" ({places}); a cutover moves the group when its producer has committed or aborted it"
+        ),
         ReasonCode.POSITION_GONE: lambda offset: (
             f"offset {offset} was written to the target, and is gone there: it expired"
             " (`offsets.retention.minutes`), or somebody deleted it"

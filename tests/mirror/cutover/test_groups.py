@@ -14,7 +14,7 @@ from towpath.groups.unread import PassedOver
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.mirror.cutover.cuts import cuts
-from towpath.mirror.cutover.groups_left import skipped, unmoved
+from towpath.mirror.cutover.groups_left import open_transactions, skipped, unmoved
 from towpath.model.errors import UnreachableError
 from towpath.model.groups import ClientGroup, GroupKind
 from towpath.model.nouns import LinkName, SourceOffset, TargetOffset, TopicPartition
@@ -142,3 +142,13 @@ def test_unread_records_that_the_target_lacks_need_the_word_of_their_group() -> 
     assert "lacks 1 record " in note.text
     assert note.text.endswith("; that is meant (--may-skip)")
     assert skipped([], ()) == ([], [])
+
+
+def test_a_rehearsal_foresees_an_open_transaction_of_a_group() -> None:
+    code = ReasonCode.GROUP_TRANSACTION_OPEN
+    open_ = Reason.of(code, group="billing", places=str(ROW.tp))
+    found = report(DUE)
+    assert open_transactions(found) == []
+    told = replace(found, groups=(replace(found.groups[0], remarks=(open_,)),))
+    [text] = open_transactions(told)
+    assert "a transaction of group billing is open" in text

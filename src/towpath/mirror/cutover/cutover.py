@@ -20,7 +20,7 @@ from towpath.ledger.link import OpenLink, open_events, open_link
 from towpath.mirror.cutover.beside import holds_out, mapped, to_stop
 from towpath.mirror.cutover.cuts import cuts
 from towpath.mirror.cutover.estimate import RehearsalTimes
-from towpath.mirror.cutover.groups_left import skipped, unmoved
+from towpath.mirror.cutover.groups_left import open_transactions, skipped, unmoved
 from towpath.mirror.cutover.order import Order, error_text, verdict_texts
 from towpath.mirror.cutover.proof import unproven
 from towpath.mirror.cutover.readers import (
@@ -272,6 +272,7 @@ class _Parts:
         with open_link(self._config) as link:
             self.report.groups = GroupSync(link).once(write=False)
             self.report.trouble += unmoved(self.report.groups, link.books, rehearsed=True)
+            self.report.to_stop += open_transactions(self.report.groups)
             self._look_at_unread(link, self.report.groups)
 
     def _look_at_unread(self, link: OpenLink, seen: SyncReport) -> None:

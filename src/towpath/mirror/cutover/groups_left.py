@@ -39,6 +39,16 @@ def unmoved(report: SyncReport, books: LinkBooks, *, rehearsed: bool = False) ->
     return found
 
 
+def open_transactions(report: SyncReport) -> list[str]:
+    """Return a sentence for each group whose offsets an open transaction may change."""
+    return [
+        f"{group.group}: {why}"
+        for group in report.groups
+        for why in group.remarks
+        if why.code is ReasonCode.GROUP_TRANSACTION_OPEN
+    ]
+
+
 def skipped(found: Iterable[PassedOver], may_skip: Collection[str]) -> tuple[list[str], list[Note]]:
     """Return a text for each group that would pass over unread records, and notes where it may.
 

@@ -98,6 +98,7 @@ class GroupAdmin:
         known: Mapping[ClientGroup, Broker] | None = None,
         *,
         stable: bool = False,
+        telling: bool = False,
     ) -> Answers[ClientGroup, Commits]:
         """Return the offsets of groups: commits, or start offsets of share groups.
 
@@ -107,6 +108,7 @@ class GroupAdmin:
             groups: The groups.
             known: Their coordinators, as far as they were listed.
             stable: Whether a group fails whose offsets an open transaction may change.
+            telling: Whether such offsets are pending instead; those of before may be -1.
 
         Raises:
             ClusterError: No broker can be asked for the coordinators.
@@ -121,7 +123,8 @@ class GroupAdmin:
             nonlocal there, left
             lost: dict[ClientGroup, ClusterError] = {}
             there |= self._coordinators(left, lost)
-            said = Asking(self._control, self._patience, stable=stable).all(there)
+            asking = Asking(self._control, self._patience, stable=stable, telling=telling)
+            said = asking.all(there)
             found.update(said)
             failed.update({**lost, **said.failed})
             # Coordinators move, and a new one loads its groups first.

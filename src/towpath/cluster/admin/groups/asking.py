@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kafka.protocol.consumer import OffsetFetchRequest
@@ -37,10 +38,20 @@ class Asking:
         patience: Seconds for each request. A broker that does not answer one gets no more.
         stable: Whether a group with an open transaction has failed (UNSTABLE_OFFSET_COMMIT); else
             its offsets are those from before the transaction (KIP-447).
+        telling: Whether offsets that such a transaction may change are marked as pending. Groups
+            that have some are asked for once more; all others cost nothing.
     """
 
-    def __init__(self, control: Control, patience: float, *, stable: bool = False) -> None:
-        self._control, self._patience, self._stable = control, patience, stable
+    def __init__(
+        self,
+        control: Control,
+        patience: float,
+        *,
+        stable: bool = False,
+        telling: bool = False,
+    ) -> None:
+        self._control, self._patience = control, patience
+        self._stable, self._telling = stable, telling and not stable
         self._known: dict[TopicPartition, TopicPartition] = {}
         self._found: dict[ClientGroup, Commits] = {}
         self._failed: dict[ClientGroup, ClusterError] = {}
@@ -63,12 +74,34 @@ class Asking:
     def _one(self, broker: Broker, groups: Sequence[ClientGroup]) -> None:
         for shared, ask in ((False, self._offsets_of), (True, self._starts_of)):
             left = [group for group in groups if (group.kind is GroupKind.SHARE) is shared]
-            while left:
-                said = self._asked(ask, broker, left[:_GROUPS])
-                # A broker before Kafka 3.0 answers about the first group only.
-                for group, answer in zip(left, said, strict=False):
-                    self._take(group, answer, shared=shared)
-                left = left[len(said) or _GROUPS :]
+            open_ = self._each(ask, broker, left, shared=shared)
+            if open_:
+                self._each(self._before, broker, list(open_), pending=open_)
+
+    def _each(
+        self,
+        ask: _Ask,
+        broker: Broker,
+        left: Sequence[ClientGroup],
+        *,
+        shared: bool = False,
+        pending: Mapping[ClientGroup, frozenset[TopicPartition]] | None = None,
+    ) -> dict[ClientGroup, frozenset[TopicPartition]]:
+        """Take the answers about groups; return those to ask again, with what is pending there."""
+        found: dict[ClientGroup, frozenset[TopicPartition]] = {}
+        while left:
+            said = self._asked(ask, broker, left[:_GROUPS])
+            # A broker before Kafka 3.0 answers about the first group only.
+            for group, answer in zip(left, said, strict=False):
+                open_ = frozenset(_pending(answer)) if not shared and self._telling else None
+                if open_ and pending is None:
+                    found[group] = open_
+                    continue
+                self._take(group, answer, shared=shared)
+                if pending is not None and group in self._found:
+                    self._found[group] |= _marked(self._found[group], pending[group])
+            left = left[len(said) or _GROUPS :]
+        return found
 
     def _take(self, group: ClientGroup, answer: Any, *, shared: bool) -> None:
         if code := answer.error_code or (0 if shared else _unstable(answer)):
@@ -101,13 +134,22 @@ class Asking:
     def _offsets_of(
         self, broker: Broker, names: Sequence[str], deadline: Deadline
     ) -> Sequence[Any]:
+        stable = self._stable or self._telling
+        return self._fetched(broker, names, deadline, stable=stable)
+
+    def _before(self, broker: Broker, names: Sequence[str], deadline: Deadline) -> Sequence[Any]:
+        return self._fetched(broker, names, deadline, stable=False)
+
+    def _fetched(
+        self, broker: Broker, names: Sequence[str], deadline: Deadline, *, stable: bool
+    ) -> Sequence[Any]:
         """Return what a broker says of these groups in their order, at least of the first one."""
         kind = OffsetFetchRequest.OffsetFetchRequestGroup
         request = OffsetFetchRequest(
             group_id=names[0],
             topics=None,
             groups=[kind(group_id=name, topics=None) for name in names],
-            require_stable=self._stable,
+            require_stable=stable,
         )
         answer = self._control.ask(broker, request, deadline, ASKING, newest=_TOPICS_BY_NAME)
         return _in_order(answer.groups, names) if answer.groups else [answer]
@@ -120,8 +162,17 @@ def _in_order(groups: Iterable[Any], names: Sequence[str]) -> Sequence[Any]:
 
 def _unstable(said: Any) -> int:
     """Return the error code of a partition in which an open transaction commits an offset, or 0."""
-    codes = (code for _, code, _ in each_partition(said, _commit))
-    return UNSTABLE_OFFSET_COMMIT if UNSTABLE_OFFSET_COMMIT in codes else 0
+    return UNSTABLE_OFFSET_COMMIT if any(True for _ in _pending(said)) else 0
+
+
+def _pending(said: Any) -> Iterator[TopicPartition]:
+    for tp, code, _ in each_partition(said, _commit):
+        if code == UNSTABLE_OFFSET_COMMIT:
+            yield tp
+
+
+def _marked(commits: Commits, pending: Iterable[TopicPartition]) -> Commits:
+    return {tp: replace(commits.get(tp, Commit(-1)), pending=True) for tp in pending}
 
 
 def _commits_in(said: Any) -> Iterator[tuple[TopicPartition, Commit]]:
