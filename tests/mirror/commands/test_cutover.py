@@ -25,6 +25,7 @@ from tests.support.network.frozen import frozen_while_comparing, nothing, press_
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
+from towpath.groups.settle import settle
 from towpath.ledger.entries import Gap
 from towpath.ledger.events import EventReader
 from towpath.ledger.link import open_link
@@ -37,6 +38,8 @@ from towpath.settings import ClusterConfig, load
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 LEAVE = "leave the clients where they are"
+PARTS = ["look", "drain", "sync", "verify", "look again"]
+PARTS += ["groups", "look once more", "record", "settle"]
 NOW = ("--quiet", "0", *MASTER)
 CLOCK, APPEND = "message.timestamp.type", "LogAppendTime"
 
@@ -131,8 +134,7 @@ def test_a_migration_from_its_rehearsal_to_its_end(
     assert "to the target, where 1 group of consumers go on" in " ".join(ended.out.split())
     told = json.loads(report.read_text())
     assert (told["complete"], told["equal_partitions"]) == (True, 3)
-    parts = ["look", "drain", "sync", "verify", "look again", "groups", "record", "settle"]
-    assert list(told["seconds"]) == parts
+    assert list(told["seconds"]) == PARTS
     _group_has_moved(target, told["group_positions"], link, topic)
     assert retention(target, topic) == "86400000"
     with admin_of(target, Side.TARGET) as admin:
@@ -302,6 +304,17 @@ def _an_open_transaction(source: LocalCluster, topic: str, file: Path, here: Her
     assert LEAVE in ended.out
 
 
+def behind(part: Callable[..., Any], then: Callable[[], object]) -> Callable[..., Any]:
+    """Return a part of a cutover that ends with what somebody else does meanwhile."""
+
+    def both(*args: Any, **options: Any) -> Any:
+        done = part(*args, **options)
+        then()
+        return done
+
+    return both
+
+
 @pytest.mark.soak
 def test_who_begins_to_write_later_is_found(
     source: LocalCluster,
@@ -344,6 +357,18 @@ def test_who_begins_to_write_later_is_found(
     assert code == 3, out
     assert f"{later}: the topic appeared at the source since the first look" in out
     assert "never copied" not in out
+    commit(source.bootstrap, f"{link}-group", topic, 0, 120)
+    file.write_text(file.read_text() + f"groups: {{include: ['{link}-.*']}}\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("towpath.mirror.cutover.cutover.settle", behind(settle, write(120)))
+        code, out = cut()
+    assert code == 3, out
+    assert f"{topic}-0: grew from 120 to 130 since the first look; producer " in out
+    assert "; its mirror topic lacks offsets 120 to 129" in out
+    assert "stop who writes, then cut over again" in out
+    with open_link(load(file)) as opened:
+        opened.read()
+        assert opened.books.of(TopicPartition(TopicName(topic), 0)).cut is None
     code, out = cut()
     assert code == 0, out
     assert consume(target.bootstrap, topic) == consume(source.bootstrap, topic)

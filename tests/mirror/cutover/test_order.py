@@ -75,6 +75,9 @@ class Script:
     def groups(self) -> None:
         self._part("groups")
 
+    def look_once_more(self) -> None:
+        self._part("look_once_more")
+
     def record(self) -> None:
         self._part("record")
 
@@ -114,11 +117,21 @@ def test_all_parts_follow_each_other_and_are_timed() -> None:
 
 
 def test_groups_are_brought_over_last_and_only_if_all_else_is_done() -> None:
-    assert cut(groups=lambda _: None).begun == [*PARTS, "groups", "record"]
+    parts = cut(groups=lambda _: None)
+    assert parts.begun == [*PARTS, "groups", "look once more", "record"]
+    assert parts.begun == list(parts.report.seconds)
     left = cut(groups=finds("group g is not brought over"))
     assert left.begun == [*PARTS, "groups"]
     assert not left.report.complete
     assert cut(verify=finds("different"), groups=lambda _: None).begun[-1] != "groups"
+
+
+def test_what_was_written_while_groups_were_brought_over_prevents_it() -> None:
+    left = cut(groups=lambda _: None, look_once_more=writes, settle=lambda _: None)
+    assert left.begun == [*PARTS, "groups", "look once more"]
+    assert not left.report.complete
+    assert left.report.writing == (GREW,)
+    assert "look once more" not in cut().begun, "nothing lies between: producers were looked at"
 
 
 def test_what_was_held_out_is_set_behind_the_cut() -> None:

@@ -267,6 +267,10 @@ class _Parts:
             self.report.trouble += map(str, still_reading(self._groups_seen, now, topics))
             self.report.trouble += publish(self.report.groups)
 
+    def look_once_more(self) -> None:
+        """Find records written while groups were brought over, as `look_again` does."""
+        self.look_again()
+
     def _rehearse_groups(self) -> None:
         """See where each group would stand; what is still to be copied is no trouble."""
         with open_link(self._config) as link:

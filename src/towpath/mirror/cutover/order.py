@@ -49,6 +49,10 @@ class Parts(Protocol):
         """Sync the consumer groups, and read them back."""
         ...
 
+    def look_once_more(self) -> None:
+        """Find records and topics that appeared while groups were brought over."""
+        ...
+
     def record(self) -> None:
         """Record in the ledger where each partition was cut over."""
         ...
@@ -97,6 +101,9 @@ class Order:
             judge(self._report)
             if self._report.complete and self._parts.brings_groups:
                 self._do("groups", self._parts.groups)
+                if self._report.complete:
+                    # That takes its time, up to minutes, in which a producer may have come back.
+                    self._do("look once more", self._parts.look_once_more)
             if self._report.complete:
                 self._do("record", self._parts.record)
             if self._report.complete and self._parts.holds_out:
