@@ -41,6 +41,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+# isort: split
+from tests.support.session.garbage import Garbage  # before anything large
+
+# isort: split
 from tests.support.clusters import fleet
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.clusters.certificates import Vault
@@ -80,7 +84,7 @@ SEED = int(os.environ.setdefault("TOWPATH_SEED", str(random.SystemRandom().randr
 """The same in all processes of a session."""
 
 # Compiling a function takes longer than any deadline of a single example.
-settings.register_profile("towpath", deadline=None, print_blob=True, max_examples=50)
+settings.register_profile("towpath", deadline=None, print_blob=True, max_examples=25)
 settings.register_profile("soak", settings.get_profile("towpath"), max_examples=500)
 settings.register_profile("quick", settings.get_profile("towpath"), max_examples=10)
 IS_LONG = selection.soak_seconds() or soak_rounds()
@@ -116,6 +120,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SELECTION)
+    config.pluginmanager.register(Garbage())
     if config.option.collectonly:
         return
     own: Path = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ partitions in each. Whatever grows with work to do, and not with the cluster, go
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -29,7 +30,12 @@ _TOPICS, _PARTITIONS = 300, 400
 30,000 elements."""
 
 _NAMES = [TopicName(f"t-{number}") for number in range(_TOPICS)]
-_TPS = [TopicPartition(name, number) for name in _NAMES for number in range(_PARTITIONS)]
+
+
+@cache
+def tps() -> list[TopicPartition]:
+    """Return all partitions; made when a test needs them, not when it is read."""
+    return [TopicPartition(name, number) for name in _NAMES for number in range(_PARTITIONS)]
 
 
 def longest(request: Any) -> int:
@@ -45,14 +51,14 @@ def _longest(part: Any) -> int:
 
 def _commits() -> Any:
     group = ClientGroup("g", GroupKind.CONSUMER)
-    some = _TPS[: changing._PARTITIONS]
+    some = tps()[: changing._PARTITIONS]
     return changing._commits(group, some, dict.fromkeys(some, Commit(1)))
 
 
 ABOUT_PARTITIONS: dict[str, Callable[[], Any]] = {
     "Metadata": lambda: control._for_metadata(_NAMES),
     "Metadata for rights": lambda: rights._request(dict.fromkeys(_NAMES, (Right.READ,))),
-    "OffsetForLeaderEpoch": lambda: offsets._for_epochs(_TPS, dict.fromkeys(_TPS, 1)),
+    "OffsetForLeaderEpoch": lambda: offsets._for_epochs(tps(), dict.fromkeys(tps(), 1)),
     "DescribeLogDirs": lambda: disks._request(dict.fromkeys(_NAMES, _PARTITIONS)),
     "DescribeConfigs": lambda: describe_configs(TOPIC, _NAMES),
     "CreateTopics": lambda: creation(1).request({n: NewTopic(n, _PARTITIONS, 1) for n in _NAMES}),
