@@ -22,6 +22,7 @@ from confluent_kafka.admin._scram import (
     UserScramCredentialUpsertion,
 )
 
+from tests.support.clusters.formatted import copy_formatted, keep_formatted
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.dev.process import Identity, JavaProcess
@@ -107,6 +108,18 @@ class SharedCluster(LocalCluster):
         if is_new and self._users:
             set_passwords(self, self._users)
         return self
+
+    def _format(self) -> None:
+        """Format the storage of new brokers, by a copy where their data lie in the usual place."""
+        data = {} if "log.dirs" in self._properties else {
+            node: self._folder(node) / "data" for node in self._nodes
+        }  # fmt: skip
+        new = [node for node, folder in data.items() if not folder.exists()]
+        for node in new:
+            copy_formatted(self.version, data[node], self.cluster_id, node)
+        super()._format()
+        for node in new[:1]:
+            keep_formatted(self.version, data[node])
 
     def _broker_properties(self, node: int) -> dict[str, str]:
         made = super()._broker_properties(node)
