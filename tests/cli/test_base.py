@@ -63,7 +63,7 @@ def test_commands_of_spark_name_their_extra(base: dict[str, str]) -> None:
 
 
 def test_a_missing_library_of_a_part_of_a_command_is_named_too(base: dict[str, str]) -> None:
-    done = towpath(base, "import", "replicator", "--help", "-o", "json")
+    [done] = towpath(base, ("import", "replicator", "--help", "-o", "json"))
     said = json.loads(done.stdout)
     assert (done.returncode, said["error"]["code"]) == (2, "EXTRA_MISSING")
 
@@ -73,18 +73,18 @@ def test_files_of_all_kinds_are_made_and_checked(
     base: dict[str, str], tmp_path: Path, kind: str
 ) -> None:
     file = tmp_path / f"{kind}.yaml"
-    assert towpath(base, "init", file, "--kind", kind).returncode == 0
-    checked = towpath(base, "lint", file)
-    assert checked.returncode == 0, checked.stderr
-    if kind == "kraft":
-        asked = towpath(base, "kraft", "check", file)
+    more = [("kraft", "check", file)] if kind == "kraft" else []
+    made, checked, *answers = towpath(base, ("init", file, "--kind", kind), ("lint", file), *more)
+    assert (made.returncode, checked.returncode) == (0, 0), checked.stderr
+    for asked in answers:
         line = "needs kazoo, which is not installed: pip install 'towpath[zookeeper]'"
         assert (asked.returncode, asked.stderr.splitlines()[0]) == (2, f"towpath kraft {line}")
 
 
 def test_explain_and_dev_answer(base: dict[str, str], tmp_path: Path) -> None:
-    assert "towpath[spark" in towpath(base, "explain", "EXTRA_MISSING").stdout
-    down = towpath(base, "dev", "down", "--home", tmp_path / "dev")
+    dev_down = ("dev", "down", "--home", tmp_path / "dev")
+    explained, down = towpath(base, ("explain", "EXTRA_MISSING"), dev_down)
+    assert "towpath[spark" in explained.stdout
     assert down.returncode == 0, down.stderr
 
 
@@ -104,7 +104,7 @@ def test_a_store_names_its_extra(tmp_path: Path, url: str, library: str, extra: 
         "kind: archive\narchive: a\nregion: here\nsource: {bootstrap: 'localhost:1'}\n"
         f"store: {{url: '{url}'}}\ntopics: {{include: [orders]}}\n"
     )
-    done = towpath(env, "archive", "status", file, "--no-source")
+    [done] = towpath(env, ("archive", "status", file, "--no-source"))
     assert done.returncode == 2, done.stderr
     line = rf"\S+ needs {library}, which is not installed: pip install 'towpath\[{extra}\]'"
     assert re.fullmatch(line, done.stderr.splitlines()[0])
@@ -150,27 +150,33 @@ def test_a_link_is_planned_applied_and_watched_without_spark(
         f"schemas: {{source: {{url: '{ours.url}'}}, target: {{url: '{theirs.url}'}}}}\n"
     )
 
-    def does(code: int, *words: object) -> str:
-        done = towpath(base, *words)
-        assert done.returncode == code, (words, done.stdout, done.stderr)
-        return done.stdout
+    def do(*wanted: tuple[int, tuple[object, ...]]) -> list[str]:
+        done = towpath(base, *(words for _, words in wanted))
+        for (code, words), each in zip(wanted, done, strict=True):
+            assert each.returncode == code, (words, each.stdout, each.stderr)
+        return [each.stdout for each in done]
 
     saved = tmp_path / "plan.json"
-    does(0, "plan", file, "--save", saved)
-    does(3, "diff", file)
-    does(0, "apply", saved, "--yes")
-    does(0, "diff", file)
+    do(
+        (0, ("plan", file, "--save", saved)),
+        (3, ("diff", file)),
+        (0, ("apply", saved, "--yes")),
+        (0, ("diff", file)),
+    )
     ran = here.run(str(file), "--until-caught-up")
     assert ran.code == 0, ran.said
-    assert "caught up" in does(0, "status", file)
-    does(0, "history", file)
-    does(0, "groups", "ls", file)
-    does(0, "groups", "sync", file)
-    does(0, "groups", "translate", file, f"{topic}-mail")
-    does(0, "groups", "status", file)
-    does(0, "groups", "diff", file)
-    does(0, "schemas", "diff", file)
-    does(0, "schemas", "verify", file)
-    does(0, "pause", file, "--topics", topic)
-    does(0, "resume", file, "--topics", topic)
-    does(0, "rate", file)
+    [status, *_] = do(
+        (0, ("status", file)),
+        (0, ("history", file)),
+        (0, ("groups", "ls", file)),
+        (0, ("groups", "sync", file)),
+        (0, ("groups", "translate", file, f"{topic}-mail")),
+        (0, ("groups", "status", file)),
+        (0, ("groups", "diff", file)),
+        (0, ("schemas", "diff", file)),
+        (0, ("schemas", "verify", file)),
+        (0, ("pause", file, "--topics", topic)),
+        (0, ("resume", file, "--topics", topic)),
+        (0, ("rate", file)),
+    )
+    assert "caught up" in status

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import takewhile
 from typing import Any
 
@@ -57,7 +58,7 @@ def parsed(arguments: Sequence[str], *, whole: bool = True) -> dict[str, Any]:
         typer.TyperException: There is no such command, option, or value.
     """
     try:
-        return _parsed(arguments)
+        return _parsed(tuple(arguments))
     except MissingParameter:
         if whole:
             raise
@@ -66,7 +67,8 @@ def parsed(arguments: Sequence[str], *, whole: bool = True) -> dict[str, Any]:
     return {}
 
 
-def _parsed(arguments: Sequence[str]) -> dict[str, Any]:
+@cache  # many pages and messages name the same command
+def _parsed(arguments: tuple[str, ...]) -> dict[str, Any]:
     group: Any = get_command(program(arguments))
     context = group.make_context("towpath", list(arguments))
     while True:
