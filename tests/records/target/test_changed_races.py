@@ -100,13 +100,13 @@ def test_where_offsets_are_identical_the_sequences_do_it(name: str, seed: int) -
     play(world(random.Random(seed), CHANGES[name], calm=True))
 
 
-@pytest.mark.parametrize("seed", seeds(20, 100))
+@pytest.mark.parametrize("seed", seeds(10, 100))
 def test_under_changes_that_differ_each_record_is_there_as_one_of_them_says(seed: int) -> None:
     rng = random.Random(seed)
     play(world(rng, *rng.sample([*CHANGES.values()], 2)))
 
 
-@pytest.mark.parametrize("seed", seeds(20, 100))
+@pytest.mark.parametrize("seed", seeds(10, 100))
 def test_where_offsets_are_identical_a_file_that_was_edited_holds_behind_what_is_there(
     seed: int,
 ) -> None:
@@ -125,7 +125,7 @@ def test_where_offsets_are_identical_a_file_that_was_edited_holds_behind_what_is
     assert found(made) == wanted(made)
 
 
-@pytest.mark.parametrize("seed", seeds(20, 100))
+@pytest.mark.parametrize("seed", seeds(10, 100))
 def test_copiers_of_identical_offsets_with_other_files_at_once_lose_and_double_nothing(
     seed: int,
 ) -> None:
