@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import product
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.clusters.authorizer import may
+from tests.support.session.examples import examples
 from tests.support.subjects.access_worlds import World, differ, link, named
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
 from towpath.model.nouns import TopicName
@@ -98,7 +99,7 @@ ABOUT_NAMES = st.builds(
 )
 
 
-@settings(max_examples=400)
+@examples(8)
 @given(
     acls=st.sets(ABOUT_NAMES, max_size=6),
     mode=st.sampled_from(["safe", "full"]),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.kraft.worlds import (
@@ -20,6 +20,7 @@ from tests.support.kraft.worlds import (
     with_log,
     with_zookeeper,
 )
+from tests.support.session.examples import examples
 from towpath.kraft.decide.preflight import preflight
 from towpath.kraft.facts.nouns import BrokerMode, Goal, LogState, NodeId, Stage
 from towpath.kraft.facts.seen import Observation, Oddity, OddZnode, Proven
@@ -109,7 +110,7 @@ _DESTROYS_BEHIND_THE_END = {
 """Advice to go back, to wipe, or to delete what KRaft mode may have."""
 
 
-@settings(max_examples=60, deadline=None)
+@examples(1.2)
 @given(st.sets(st.sampled_from(sorted(_TURNS))))
 def test_behind_the_end_nothing_speaks_of_the_way_that_lies_behind(turns: set[str]) -> None:
     seen = at_stage(_CONFIG, Stage.FINAL)
@@ -149,7 +150,7 @@ _LOST_BEHIND_THE_END: dict[str, tuple[FindingCode, Callable[[Observation], Obser
 """Logs that are lost behind the end, and what is said of it."""
 
 
-@settings(max_examples=60, deadline=None)
+@examples(1.2)
 @given(
     st.sampled_from(sorted(_LOST_BEHIND_THE_END)), st.sets(st.sampled_from(sorted(_BEHIND_TURNS)))
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.kraft.laws import broken
@@ -21,6 +21,7 @@ from tests.support.kraft.worlds import (
     with_broker,
     with_controller,
 )
+from tests.support.session.examples import examples
 from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.decide.moves import Reached
 from towpath.kraft.decide.planner import next_step
@@ -119,7 +120,7 @@ def _reach(config: KraftConfig, seen: Observation, goal: Goal) -> Reached | Refu
     raise AssertionError(f"no end towards {goal}: {stage_of(seen)}")
 
 
-@settings(max_examples=100, deadline=None)
+@examples(2)
 @given(st.sampled_from(sorted(_CONFIGS)), st.lists(_ACTIONS, max_size=12), st.integers(0, 9))
 def test_each_goal_is_reached_or_refused_and_no_law_is_broken(
     sizes: tuple[int, int], actions: list[_Action], epoch: int

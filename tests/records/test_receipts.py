@@ -20,6 +20,7 @@ from tests.support.copying.lanes import PRODUCER, lane, tp
 from tests.support.ledger.books import opened
 from tests.support.ledger.reasons import RETENTION
 from tests.support.mirror import Mirror
+from tests.support.session.examples import examples
 from towpath.cluster.admin import Admin
 from towpath.cluster.data import frames
 from towpath.cluster.data.client import Client
@@ -210,7 +211,7 @@ def cleaned(log: list[Record], chance: float, rng: random.Random) -> Iterator[Re
 
 
 TestReceipts = Receipts.TestCase
-TestReceipts.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestReceipts.settings = settings(examples(2), stateful_step_count=40)
 
 
 def test_keys_of_earlier_slices_are_removed_after_an_hour() -> None:

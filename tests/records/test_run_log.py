@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.copying.lanes import PRODUCER, lane, tp
 from tests.support.ledger.books import opened
+from tests.support.session.examples import examples
 from towpath.ledger import chunks, entries
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Entry, Run, Runs
@@ -76,9 +77,7 @@ def _small() -> Iterator[None]:
         yield
 
 
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(examples(4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.usefixtures("_small")
 @given(st.lists(DO, max_size=60), st.randoms(use_true_random=False))
 def test_the_map_is_complete_up_to_the_receipt(steps: list[str], rng: random.Random) -> None:

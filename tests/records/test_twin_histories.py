@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.copying.lanes import COMMIT, marker, plain
 from tests.support.logs.batches import batch, numbered
+from tests.support.session.examples import examples
 from towpath.cluster.data.buffers import BufferPool, Frame
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import LinkIdentity, Opened
@@ -281,7 +282,7 @@ class History:
         pytest.fail("the links never come to rest")
 
 
-@settings(max_examples=150, deadline=None)
+@examples(3)
 @given(STEPS, st.sampled_from([0, 1000]))
 def test_each_record_is_on_each_side_once(steps: list[tuple[str, str, int]], fill: int) -> None:
     logs = {side: Log() for side in SIDES}

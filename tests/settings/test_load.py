@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.session.examples import examples
 from towpath.cluster.connect.security import ssl_context
 from towpath.model.errors import ConfigError
 from towpath.model.secret import Secret
@@ -281,7 +282,7 @@ def test_the_secret_keys_are_those_of_the_models() -> None:
     assert found == SECRET_KEYS
 
 
-@settings(max_examples=150, deadline=None)
+@examples(3)
 @given(st.text())
 def test_no_text_causes_anything_but_a_config_error(text: str) -> None:
     with contextlib.suppress(ConfigError):
@@ -298,7 +299,7 @@ TREES = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(3)
 @given(st.dictionaries(WORDS, TREES, max_size=6))
 def test_no_tree_causes_a_traceback(
     tmp_path_factory: pytest.TempPathFactory, tree: dict[str, object]

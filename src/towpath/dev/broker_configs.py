@@ -72,6 +72,7 @@ def _sharing(brokers: int) -> dict[str, str]:
     return {
         "share.coordinator.state.topic.replication.factor": str(copies),
         "share.coordinator.state.topic.min.isr": str(max(1, copies - 1)),
+        "share.coordinator.state.topic.num.partitions": "2",  # the default is 50
     }
 
 

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.archive.segments import seen
 from tests.support.logs.batches import batch
 from tests.support.logs.logs import Log, cut, logs, read_plainly
+from tests.support.session.examples import examples
 from towpath.archive.config.segments import SegmentLimits
 from towpath.archive.format.files import read_object
 from towpath.archive.format.uploads import Uploads
@@ -107,7 +108,7 @@ def merged(gaps: list[OffsetGap]) -> list[OffsetGap]:
     return found
 
 
-@settings(max_examples=60)
+@examples(1.2)
 @given(
     logs(),
     st.lists(st.integers(1, 3), max_size=3),

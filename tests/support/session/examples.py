@@ -1,0 +1,13 @@
+"""How many random examples a test of hypothesis gets."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+
+def examples(times: float) -> settings:
+    """Return settings with so many times the examples of a test that asks for none.
+
+    Their number is that of the session: few in `scripts/test --quick`, many in `scripts/soak`.
+    """
+    return settings(max_examples=max(1, round(settings().max_examples * times)))
