@@ -18,25 +18,24 @@ from towpath.cli import exits
 from towpath.settings import check
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-UNIT = DEPLOY / "systemd" / "towpath@.service"
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
 CONTAINER = (DEPLOY / "container" / "Containerfile").read_text()
 DRAIN = 30
 """Seconds for which a run drains after SIGTERM."""
 
 
-@pytest.fixture
-def unit() -> ConfigParser:
+@pytest.mark.parametrize("unit", UNITS, ids=lambda file: file.name)
+def test_a_unit_runs_its_file_and_restarts_it_where_that_helps(unit: Path) -> None:
     read = ConfigParser(interpolation=None, strict=False)
     read.optionxform = str  # type: ignore[assignment, method-assign]
-    read.read_string(UNIT.read_text())
-    return read
-
-
-def test_the_unit_runs_a_link_and_restarts_it_where_that_helps(unit: ConfigParser) -> None:
-    service = unit["Service"]
+    read.read_string(unit.read_text())
+    service = read["Service"]
     program, *arguments = service["ExecStart"].split()
     assert program == "/opt/towpath/bin/towpath"
+    assert (
+        arguments[:-1] == {"towpath@": ["run"], "towpath-archive@": ["archive", "run"]}[unit.stem]
+    )
     assert parsed(arguments)["file"] == Path("/etc/towpath/%i.yaml")
     assert service["Restart"] == "on-failure"
     never = {int(code) for code in service["RestartPreventExitStatus"].split()}
@@ -46,11 +45,12 @@ def test_the_unit_runs_a_link_and_restarts_it_where_that_helps(unit: ConfigParse
     assert int(service["TimeoutStopSec"]) > 2 * DRAIN
 
 
-def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shipped", UNITS, ids=lambda file: file.name)
+def test_systemd_takes_a_unit(shipped: Path, tmp_path: Path) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not on PATH")
-    unit = tmp_path / "towpath@orders.service"
-    unit.write_text(UNIT.read_text().replace("/opt/towpath/bin/towpath", "/bin/true"))
+    unit = tmp_path / shipped.name.replace("@", "@orders")
+    unit.write_text(shipped.read_text().replace("/opt/towpath/bin/towpath", "/bin/true"))
     done = subprocess.run(
         ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False
     )

@@ -102,11 +102,13 @@ SIGINT (Ctrl-C), SIGTERM and SIGHUP end every command in good order.
 
 ## Restarts by a service manager
 
-The column "restart" says what to do after an exit that nobody asked for. In the systemd unit
-(`deploy/systemd/towpath@.service`) that is `Restart=on-failure` with `RestartPreventExitStatus=2`;
-3 counts as a success there, as `run` returns it only when it was asked to stop. In Kubernetes, a
-container that ended with 2 is restarted with a growing delay until the file is right.
-A restart is always safe: copying goes on where the ledger says, and no record comes twice.
+The column "restart" says what to do after an exit that nobody asked for. In the systemd units
+(`towpath@.service` and `towpath-archive@.service` in `deploy/systemd/`) that is
+`Restart=on-failure` with `RestartPreventExitStatus=2`; 3 counts as a success there, as `run` and
+`archive run` return it only when they were asked to stop. In Kubernetes, a container that ended
+with 2 is restarted with a growing delay until the file is right.
+A restart is always safe: copying goes on where the ledger says, archiving where the commit log
+ends, and no record comes twice.
 """
 
 
