@@ -103,6 +103,8 @@ def _is_reversed(mirror: Mirror, here: Here, file: str) -> None:
     refused = here.run(file, "--until-caught-up")
     assert (refused.code, "LINK_SEALED" in refused.said) == (4, True), refused.said
     assert f"link {state.back} copies what clients write" in " ".join(refused.said.split())
+    other = here("failback", file, "--wins", "source", "--yes", *MASTER)
+    assert (other.code, "contradicts an earlier answer" in other.said) == (4, True), other.said
     again = here.on_spark("failback", file, "--yes", "-o", "json")
     assert (again.code, again.json["records"]) == (0, 7), again.said
     back = str(mirror.folder / f"{mirror.topic}-back.yaml")

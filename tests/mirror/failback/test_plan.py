@@ -9,12 +9,12 @@ import pytest
 
 from tests.support.failback import CUT, SALVAGED, found, log
 from tests.support.ledger.books import TP, opened
-from towpath.ledger.books import LinkBooks
+from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Cut, LinkStage, LinkState, Opened
 from towpath.mirror.failback.divergence import Divergence
 from towpath.mirror.failback.failback import FailbackRequest, failback, require_over
 from towpath.mirror.failback.look import FailbackLook
-from towpath.mirror.failback.plan import FailbackPlan, borders, due, refusal
+from towpath.mirror.failback.plan import FailbackPlan, borders, due, refusal, require_same_answer
 from towpath.model.errors import ConfigError, LedgerError
 from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import LinkName, Side, TargetOffset, TopicName
@@ -56,6 +56,17 @@ def test_what_loses_is_salvaged_once() -> None:
     assert losers(plan(known, wins=Side.SOURCE)) == [], "it holds"
     grown = found(log(15), log(17), replace(SALVAGED, end=13))
     assert losers(plan(grown)) == [(Side.SOURCE, 10, 15)]
+
+
+def test_another_answer_than_the_first_one_is_refused() -> None:
+    known = PartitionBooks()
+    known.take(opened(producer_id=SALVAGED.producer_id))
+    require_same_answer({TP: known}, Side.SOURCE)
+    known.take(SALVAGED)
+    for same in (None, SALVAGED.winner):
+        require_same_answer({TP: known}, same)
+    with pytest.raises(LedgerError, match=r"--wins source contradicts .* in t-0, the target wins"):
+        require_same_answer({TP: known}, Side.SOURCE)
 
 
 def test_the_link_back_begins_behind_what_was_salvaged_of_the_target() -> None:

@@ -29,6 +29,7 @@ from towpath.ledger.entries import STATES_LEVEL, Cut
 from towpath.mirror.failover.fences import EPOCH
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.records.receipts import Receipts
 from towpath.wire.header import split
 
 pytestmark = pytest.mark.broker
@@ -167,6 +168,32 @@ def _late_writes_are_refused(link: Link, target: str) -> None:
         with pytest.raises(RefusedError, match="INVALID_PRODUCER_EPOCH"):
             client.produce(tp, bytes(late))
     assert end_offsets(target, link.topic)[1] == 101
+
+
+def test_before_the_first_receipt_a_group_goes_on_at_the_next_record(
+    tmp_path: Path,
+    lone: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    here: Here,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The source and the run are lost within the first second of a partition."""
+    mirror = Mirror(tmp_path, lone, target, new_name("early"), sections=GROUPS, timeout="5s")
+    mirror.create()
+    link = Link(mirror, here)
+    produce(lone.bootstrap, mirror.topic, some(0, 50))
+    link.stand(0, 40)
+    monkeypatch.setattr(Receipts, "_append", lambda *_: None)
+    mirror.catch_up()
+    assert mirror.books().receipt is None
+    link.sync()
+    with killed(lone):
+        done = link.failover("--yes", code=3)
+        [stands] = done["after"]["positions"]
+        assert (stands["target"], stands["exactness"], stands["again"]) == (40, "exact", 0)
+        read = rest(target, link.group, link.topic, 1)
+        assert read == [each.value for each in some(40, 10)]
 
 
 def test_a_failover_is_taken_back_until_something_is_written(link: Link) -> None:

@@ -16,6 +16,7 @@ from towpath.ledger.producers import producer_id
 from towpath.mirror.failover.cuts import cut_of
 from towpath.mirror.failover.drain import Drain
 from towpath.mirror.failover.fences import COORDINATOR_EPOCH, EPOCH, fence_of
+from towpath.mirror.failover.look import ahead_of
 from towpath.mirror.failover.plan import (
     UNKNOWN,
     FailoverPlan,
@@ -166,6 +167,43 @@ def test_the_offset_map_knows_what_a_failover_found_behind_the_last_receipt() ->
     assert [(each.offset, each.exactness) for each in answers] == [
         (99, Exactness.EXACT), (103, Exactness.EXACT), (105, Exactness.EXACT),
     ]  # fmt: skip
+
+
+def unreceipted(mode: Mode, source: int = 0, target: int = 0) -> PartitionBooks:
+    made = PartitionBooks()
+    at = SourceOffset(source), TargetOffset(target)
+    made.take(opened(mode=mode, source_start=at[0], target_start=at[1]))
+    return made
+
+
+def test_before_the_first_receipt_groups_stand_where_they_did() -> None:
+    known = unreceipted(Mode.IDENTICAL, 40, 40)
+    plan = partition_plan(TP, known, 100, 107)
+    assert (plan.source_end, plan.target_end, plan.missing, plan.beyond) == (100, 100, 7, 60)
+    known.take(cut_of(LINK, known, plan, 5, TargetOffset(100), 1))
+    answers = [known.offsets().to_target(SourceOffset(n)) for n in (40, 60, 100, 103)]
+    assert [(each.offset, each.exactness) for each in answers] == [
+        (40, Exactness.EXACT), (60, Exactness.EXACT), (100, Exactness.EXACT),
+        (100, Exactness.NOT_YET),
+    ]  # fmt: skip
+
+
+def test_before_the_first_receipt_what_may_be_read_twice_is_bounded_by_what_was_read() -> None:
+    known = unreceipted(Mode.MAPPED, 40, 7)
+    plan = partition_plan(TP, known, 67, UNKNOWN)
+    assert (plan.source_end, plan.target_end, plan.passed) == (40, 67, 60)
+    known.take(cut_of(LINK, known, plan, 5, TargetOffset(67), 1))
+    said = known.offsets().to_target(SourceOffset(55))
+    assert (said.offset, said.exactness) == (7, Exactness.NOT_YET)
+    told = _plan([plan], _position(source=55, answer=(7, said.exactness)))
+    [stands] = told.positions
+    assert (stands.again, stands.follow, stands.ahead) == (15, 60, 0)
+
+
+def test_before_the_first_receipt_what_others_wrote_is_the_clients() -> None:
+    known = unreceipted(Mode.IDENTICAL)
+    assert ahead_of(known, [state(1, last=9)]) == 10
+    assert ahead_of(known, []) is None, "brokers forget an id a day after its last batch"
 
 
 def test_all_ids_under_which_something_may_come_are_fenced_with_the_highest_epoch() -> None:

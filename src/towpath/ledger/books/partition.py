@@ -306,15 +306,18 @@ class PartitionBooks:
     def _behind_receipt(self) -> list[Run]:
         """Return what a failover found on the target behind the last receipt, as a run.
 
-        Where offsets are mapped, nobody but the source knows which records these are.
+        Before its first receipt, a partition was copied from where it was opened. Where offsets are
+        mapped, nobody but the source knows which records these are.
         """
-        cut, receipt = self.cut, self.receipt
-        if cut is None or receipt is None or receipt.mode is not Mode.IDENTICAL:
+        cut, opened, receipt = self.cut, self.opened, self.receipt
+        if cut is None or opened is None or self.mode is not Mode.IDENTICAL:
             return []
-        more = cut.source_end - receipt.source_end
-        alike = int(receipt.source_end) == receipt.target_end
-        alike &= int(cut.source_end) == cut.target_end
-        return [(receipt.source_end, receipt.target_end, more)] if more > 0 and alike else []
+        source, target = opened.source_start, opened.target_start
+        if receipt is not None:
+            source, target = receipt.source_end, receipt.target_end
+        more = cut.source_end - source
+        alike = int(source) == target and int(cut.source_end) == cut.target_end
+        return [(source, target, more)] if more > 0 and alike else []
 
 
 def collections_of(books: Any) -> dict[str, Any]:

@@ -33,7 +33,13 @@ from towpath.mirror.failback.back_file import BackFile, back_file, back_name
 from towpath.mirror.failback.clusters import BothClusters, both_clusters
 from towpath.mirror.failback.divergence import Divergence
 from towpath.mirror.failback.look import FailbackLook, look
-from towpath.mirror.failback.plan import FailbackPlan, borders, due, salvaged
+from towpath.mirror.failback.plan import (
+    FailbackPlan,
+    borders,
+    due,
+    require_same_answer,
+    salvaged,
+)
 from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
 from towpath.mirror.failover.moves import Moves
 from towpath.mirror.twin import require_no_twin
@@ -125,6 +131,8 @@ class _Failback:
     def go(self) -> FailbackReport:
         """Do the parts in their order."""
         states = require_over(self._link.books)
+        meant = _part(self._link, due(states) or states).partitions
+        require_same_answer(meant, self._asked.wins)
         plan = self._plan(states)
         report = FailbackReport(plan=plan)
         if plan.reversed:

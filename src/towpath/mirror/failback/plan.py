@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Cut, LinkStage, LinkState, Salvaged
 from towpath.mirror.failback.divergence import Divergence, LoneRecords
 from towpath.mirror.failback.look import FailbackLook
 from towpath.model.amounts import counted
+from towpath.model.errors import LedgerError
 from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 
 
@@ -111,6 +113,29 @@ class FailbackPlan:
 def due(states: Mapping[TopicName, LinkState]) -> dict[TopicName, LinkState]:
     """Return the states of what is not turned round yet."""
     return {topic: each for topic, each in states.items() if each.state != LinkStage.REVERSED}
+
+
+def require_same_answer(known: Mapping[TopicPartition, PartitionBooks], wins: Side | None) -> None:
+    """Raise if an earlier failback salvaged records by another answer, which holds.
+
+    Args:
+        known: The partitions that are turned round, with what the ledger knows of them.
+        wins: The side whose records are to stay, `None` if nobody said.
+
+    Raises:
+        LedgerError: It did.
+    """
+    first = {tp: each.salvaged[-1].winner for tp, each in known.items() if each.salvaged}
+    others = [tp for tp, winner in first.items() if wins not in {None, winner}]
+    if not others:
+        return
+    done = first[others[0]]
+    records = sum(each.records for tp in others for each in known[tp].salvaged)
+    raise LedgerError(
+        f"--wins {wins} contradicts an earlier answer: in {tp_names(others)}, the {done} wins, and"
+        f" {counted(records, 'record')} of the {done.other} {_were(records)} salvaged, which holds;"
+        f" give --wins {done}, or leave it out"
+    )
 
 
 def _open(own: LoneRecords) -> str:

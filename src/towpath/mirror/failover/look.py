@@ -194,7 +194,7 @@ class Looker:
                 books,
                 ends.get(mirrors[tp], UNKNOWN),
                 source_ends.get(tp, UNKNOWN),
-                _ahead(books, states.get(mirrors[tp], ())),
+                ahead_of(books, states.get(mirrors[tp], ())),
                 _trouble(books, there, ends),
                 fences[tp],
                 partial(_source_of, books),
@@ -238,14 +238,18 @@ class Looker:
         return RunLife.of(session) if session is not None else None
 
 
-def _ahead(books: PartitionBooks, states: Iterable[ProducerState]) -> int | None:
+def ahead_of(books: PartitionBooks, states: Iterable[ProducerState]) -> int | None:
     """Return how many records the link wrote behind the last receipt, `None` if unknown."""
     opened, receipt = books.opened, books.receipt
-    if opened is None or receipt is None:
+    if opened is None or (receipt is None and books.repairs):
         return None
     own = of_generation(opened.producer_id, books.generation)
     state = next((each for each in states if each.id == own and each.epoch == 0), None)
-    if state is None or state.last_sequence < 0 or receipt.generation != books.generation:
+    if state is None or state.last_sequence < 0:
+        return None
+    if receipt is None:  # it would be the first one
+        return state.last_sequence + 1
+    if receipt.generation != books.generation:
         return None
     return (state.last_sequence + 1 - receipt.sequence) % SEQUENCES
 

@@ -68,6 +68,13 @@ class PartitionPlan:
     cut: Cut | None = None
 
     @property
+    def passed(self) -> int:
+        """How many records lie on the target of which nobody but the source knows the offsets."""
+        if self.mode == Mode.IDENTICAL:
+            return 0
+        return self.beyond if self.cut is None else self.cut.passed
+
+    @property
     def sentence(self) -> str:
         """What is not mirrored, for people."""
         if self.trouble is not None:
@@ -275,10 +282,12 @@ def _position(position: GroupPosition, place: PartitionPlan | None) -> PositionP
     if answer is None or place is None:
         return PositionPlan(position=position, again=0, follow=0, ahead=0)
     follow = max(0, place.target_end - answer.offset)
-    ahead = max(0, position.source - place.source_end)
+    beyond = max(0, position.source - place.source_end)
+    ahead = max(0, beyond - place.passed)
     again = position.again
     if answer.exactness is Exactness.NOT_YET:
-        again = follow  # mapped records behind the last receipt may be among those it has read
+        # Mapped records behind the last receipt may be among those it has read.
+        again = min(follow, beyond)
     elif answer.exactness is not Exactness.EXACT:
         again = UNKNOWN
     return PositionPlan(position=position, again=again, follow=follow, ahead=ahead)
@@ -297,7 +306,10 @@ def with_known(
     for each in groups.positions if groups is not None else ():
         furthest[each.tp] = max(furthest.get(each.tp, 0), each.source)
     return tuple(
-        replace(each, at_least=max(each.at_least, furthest.get(each.tp, 0) - each.source_end))
+        replace(
+            each,
+            at_least=max(each.at_least, furthest.get(each.tp, 0) - each.source_end - each.passed),
+        )
         for each in partitions
     )
 
