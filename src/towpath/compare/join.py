@@ -43,7 +43,7 @@ class Compared(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Batches of one side, of which records with offsets in [first, end) count."""
+    """Batches of one side, of which only the records in [first, end) are compared."""
 
     pieces: Sequence[Piece]
     first: int

@@ -64,7 +64,7 @@ class LabFiles:
 
     @property
     def run(self) -> Path:
-        """The folder of the local driver."""
+        """The folder in which the local driver keeps its files."""
         return self.home / "run"
 
     def properties(self, node: int) -> Path:

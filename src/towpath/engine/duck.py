@@ -185,7 +185,7 @@ class _Rows(ds.Dataset):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """What DuckDB takes for a scanner."""
+    """The scanner of a table, as DuckDB calls it."""
 
     rows: pa.RecordBatchReader
 

@@ -96,7 +96,7 @@ class Forks:
 
 
 class _Forker:
-    """Forks for those who ask at a socket, until that is closed.
+    """Forks a process for each request at a socket, until the socket is closed.
 
     Args:
         asked: The socket.

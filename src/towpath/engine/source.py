@@ -67,7 +67,7 @@ def source_of(stream: Stream) -> type[DataSource]:
 
 
 class _Planning(DataSourceStreamReader):
-    """What readers have in common; the names of the methods are Spark's."""
+    """Base of the stream readers; the names of the methods are Spark's."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream

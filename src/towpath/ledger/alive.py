@@ -85,7 +85,7 @@ def this_host() -> str:
 
 @cache
 def this_space() -> str:
-    """Return an identifier of this host's process space, which one container shares.
+    """Return an identifier of this process's PID namespace; each container has its own.
 
     Containers may have the same host name and other processes. It is "" where nothing tells.
     """
@@ -96,7 +96,7 @@ def this_space() -> str:
 
 
 class Sign(Protocol):
-    """Protocol of a heartbeat: the host, process id and process space of its writer."""
+    """Protocol of a heartbeat: the host, process id and PID namespace of its writer."""
 
     @property
     def host(self) -> str:
@@ -108,7 +108,7 @@ class Sign(Protocol):
 
     @property
     def space(self) -> str:
-        """An identifier of the process space of `pid`; "" in heartbeats of older versions."""
+        """An identifier of the PID namespace of `pid`; "" in heartbeats of older versions."""
 
 
 ProcessKey = tuple[str, int, str]

@@ -26,7 +26,7 @@ Table: TypeAlias = "npt.NDArray[np.int64]"
 
 
 class Packer:
-    """Encodes runs that are added one by one.
+    """Encodes runs of an offset map, added one by one.
 
     Attributes:
         count: How many there are.

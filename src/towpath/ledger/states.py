@@ -1,4 +1,4 @@
-"""The states of a link as types, each with its legal moves alone. Pure.
+"""The states of a link as types, whose methods are the only legal moves. Pure.
 
 A move returns the next state; `entry` of it is what has to be in the ledger before any effect of
 the move. Every move may be repeated after a kill: `state_of` returns the state in which the last
@@ -22,7 +22,7 @@ from towpath.model.nouns import LinkName, TopicName
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """Who moves a link, and when.
+    """The user who moves a link to another state, with host and time.
 
     Attributes:
         user: The user of the operating system.
@@ -37,7 +37,7 @@ class Mover:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A state; `entry` is what the ledger holds, or has to hold, of it."""
+    """Base of the states; `entry` is the state as the ledger must hold it."""
 
     entry: LinkState
 
@@ -68,15 +68,15 @@ class _Copying(_State):
 
 
 class Mirroring(_Copying):
-    """Records are copied, and producers write at the source."""
+    """The state in which records are copied while producers write to the source."""
 
     def drain(self, by: Mover, deadline: int) -> Draining:
-        """Wait until all that producers wrote is copied; they have stopped."""
+        """Copy the rest of the records, after producers have stopped."""
         return Draining(self._moved(LinkStage.DRAINING, by, waits_for="drain", deadline=deadline))
 
 
 class Draining(_Copying):
-    """Producers have stopped, and the rest is being copied."""
+    """The state in which producers have stopped, and the remaining records are copied."""
 
     def give_up(self, by: Mover) -> Mirroring:
         """Return to copying while producers write."""
@@ -84,14 +84,14 @@ class Draining(_Copying):
 
 
 class Sealed(_State):
-    """Nothing is copied, and nothing was written yet that stays."""
+    """The state in which copying has stopped, and nothing permanent was written yet."""
 
     def undo(self, by: Mover) -> Mirroring:
         """Remove the seal, and return to copying."""
         return Mirroring(self._moved(LinkStage.RUNNING, by))
 
     def commit(self, by: Mover, deadline: int, **known: int) -> OneWay:
-        """Begin to write what stays: fences, cuts, offsets of groups.
+        """Begin to write what cannot be undone: fences, cuts, offsets of groups.
 
         Args:
             by: Who.
@@ -103,18 +103,18 @@ class Sealed(_State):
 
 
 class OneWay(_State):
-    """Something is written that stays: the only way is on."""
+    """The state in which something permanent was written, so the failover must be completed."""
 
     def fail_over(self, by: Mover, **known: int) -> FailedOver:
-        """Let clients come; all that they need is on the target."""
+        """Let clients use the target, which has all that they need."""
         return FailedOver(self._moved(LinkStage.FAILED_OVER, by, forward=True, **known))
 
 
 class FailedOver(_State):
-    """Clients read and write the target."""
+    """The state in which clients read and write the target."""
 
     def again(self, by: Mover, deadline: int) -> OneWay:
-        """Return the state in which groups are written to the target once more."""
+        """Return to the state in which groups are written to the target."""
         return OneWay(
             self._moved(LinkStage.SEALED, by, waits_for="groups", deadline=deadline, forward=True)
         )
@@ -125,7 +125,7 @@ class FailedOver(_State):
 
 
 class Reversed(_State):
-    """Another link copies back; this one never runs again under its name."""
+    """The final state: another link copies back, and this one never runs again."""
 
 
 AnyState = Mirroring | Draining | Sealed | OneWay | FailedOver | Reversed
@@ -151,7 +151,7 @@ def state_of(entry: LinkState) -> AnyState:
 
 
 def begun(link: LinkName, topic: TopicName) -> Mirroring:
-    """Return the state of a link, or of one of its topics, of which the ledger has no entry."""
+    """Return the initial state of a link, or of a topic, without an entry in the ledger."""
     state = LinkStage.RUNNING.value
     entry = LinkState(link=link, topic=topic, state=state, since=0, user="", host="", version="")
     return Mirroring(entry)

@@ -1,4 +1,4 @@
-"""Who wrote the batches of a cluster that have private producer ids, by the ledger there. Pure.
+"""The links that write to a cluster under private producer ids, by its ledger. Pure.
 
 A twin is a link that copies the same topics in the other direction (docs/decisions/0093).
 """
@@ -20,7 +20,7 @@ _PURPOSES = ("data", "filler", "marker")
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """One partition of a link, as its batches go.
+    """The path of a link's batches, from a source partition to a mirror partition.
 
     Attributes:
         origin: The cluster that the records come from.
@@ -33,7 +33,7 @@ class Direction:
     mirror: TopicPartition
 
     def back(self, cluster: ClusterId) -> Direction:
-        """Return the direction that brings records to where this one takes them from.
+        """Return the opposite direction, from the mirror partition to the source partition.
 
         Args:
             cluster: The cluster that this one writes to.
@@ -53,7 +53,7 @@ class PrivateWriters:
     """What stands in the ledger of each producer id of generation 0, whatever its purpose."""
 
     def take(self, entry: ReadEntry) -> None:
-        """Add one fact of any link. What a newer version wrote is passed over."""
+        """Add one ledger entry of any link; entries of newer versions are ignored."""
         if isinstance(entry, LinkIdentity) and entry.link not in self._clusters:
             self._clusters[entry.link] = entry.source_cluster
             # A raised feature level has moved the identity behind claims that came after it.
@@ -74,7 +74,7 @@ class PrivateWriters:
             yield from (producer_id(*ids, purpose=each) for each in _PURPOSES)
 
     def direction(self, producer: ProducerId) -> Direction | None:
-        """Return what is written under a private producer id, `None` if nobody claimed it."""
+        """Return the direction written under a private producer id, `None` if unclaimed."""
         for number in range(GENERATIONS):
             opened = self._opened.get(ProducerId(producer - number))
             if opened is not None and opened.link in self._clusters:
@@ -82,7 +82,7 @@ class PrivateWriters:
         return None
 
     def by_direction(self) -> Mapping[Direction, frozenset[ProducerId]]:
-        """Return the producer ids of generation 0, of all purposes, by what they bring where."""
+        """Return the producer ids of generation 0, for data, filler and markers, by direction."""
         found = defaultdict[Direction, set[ProducerId]](set)
         for first in self._opened:
             if (direction := self.direction(first)) is not None:

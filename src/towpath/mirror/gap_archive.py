@@ -23,7 +23,7 @@ def feeding(work: CopySlice) -> Feeding | None:
 
 
 def archived_topics(archive: GapArchive) -> frozenset[tuple[ClusterId, TopicId]]:
-    """Return the topics of which an archive has records, each with its cluster.
+    """Return the topics with records in an archive, each with its source cluster.
 
     Raises:
         CommitLogError: There is no archive, or its log cannot be used.

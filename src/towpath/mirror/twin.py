@@ -1,4 +1,4 @@
-"""What is not done for a link with a twin, which copies the same topics in the other direction."""
+"""Refusal of operations on a link with a twin, which copies its topics the other way."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from towpath.settings import LinkConfig
 
 
 def require_no_twin(config: LinkConfig, why: str) -> None:
-    """Refuse to do something for a link with a twin.
+    """Raise if the link has a twin.
 
     Args:
         config: The file of the link.

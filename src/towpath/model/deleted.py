@@ -146,7 +146,7 @@ class DeletedRecords:
 
     @property
     def reason(self) -> Reason:
-        """The deletion as a reason, for messages."""
+        """The code and values of the deletion, as a `Reason` for messages."""
         return Reason.of(
             ReasonCode.TARGET_DELETED,
             first=self.first,

@@ -195,7 +195,7 @@ class BeyondReceipt:
 
 
 class _Places:
-    """Where hashes stand in a list, found by search in the sorted list."""
+    """The positions of hashes in a list, found by binary search."""
 
     def __init__(self, hashes: Hashes) -> None:
         self._order = np.argsort(hashes, kind="stable")
@@ -219,7 +219,7 @@ class _Places:
 
 
 class _Removed:
-    """How many records the target's cleaner removed before each of the others, used up in order."""
+    """Counts of records that the target's cleaner removed before each kept one, used in order."""
 
     def __init__(self, missing: Table | None) -> None:
         numbers = np.zeros(0, np.int64) if missing is None else missing

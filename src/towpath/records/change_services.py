@@ -46,7 +46,7 @@ class IdSource(Protocol):
 
 
 class TwinSource(Protocol):
-    """Protocol of what tells whether the twin wrote a batch, by the ledger on the source."""
+    """Protocol for finding out, in the source's ledger, whether the twin wrote a batch."""
 
     def wrote(self, a: Assignment, producer: ProducerId) -> bool | None:
         """Return whether the twin of a partition writes under a private producer id.
@@ -56,7 +56,7 @@ class TwinSource(Protocol):
         """
 
     def want(self, a: Assignment, producers: Sequence[ProducerId]) -> Ready:
-        """Return what reads the ledger until it tells of all these producer ids."""
+        """Return a check that reads the ledger until all these producer ids are known."""
 
 
 class Quarantine(Protocol):

@@ -1,4 +1,4 @@
-"""What the ledger on the source tells of the twin of a link, for the lanes of one slice.
+"""Lookup of the twin's producer ids in the source's ledger, for the lanes of one slice.
 
 The twin claims each producer id there before it writes the first batch under it, so an unknown one
 is looked up again, and nothing is copied before it is known (docs/decisions/0093).
@@ -20,7 +20,7 @@ from towpath.records.work import Assignment, CopySlice
 
 
 class SliceTwins:
-    """Tells which batches of the source the twin wrote.
+    """Finds out which batches of the source the twin wrote.
 
     Args:
         work: The slice.
@@ -48,7 +48,7 @@ class SliceTwins:
         return found == own.back(self._work.target_cluster)
 
     def want(self, a: Assignment, producers: Sequence[ProducerId]) -> Ready:
-        """Return what reads the ledger until it tells of all these producer ids."""
+        """Return a check that reads the ledger until all these producer ids are known."""
 
         def ready() -> bool:
             if not self._know(a, producers):

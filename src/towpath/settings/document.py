@@ -149,7 +149,7 @@ def _syntax(text: str, file: str, line: int = 1, column: int = 1) -> ConfigError
 
 
 class _Builder:
-    """Turns nodes into values, collects faults, and keeps where everything stands."""
+    """Turns YAML nodes into values, collects faults, and keeps the line of each value."""
 
     def __init__(self, file: str) -> None:
         self.faults: list[Fault] = []

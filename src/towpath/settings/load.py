@@ -27,7 +27,7 @@ C = TypeVar("C", bound=Section)
 
 
 class _Target(Section):
-    """What a file must hold for commands that need the target alone."""
+    """The section of a file that commands need which only use the target."""
 
     target: ClusterConfig
 

@@ -1,4 +1,7 @@
-"""The kinds of stores by URL scheme, and the backend of each."""
+"""The kinds of stores by URL scheme, and the backend of each.
+
+The docstring of the package `store` lists the places that a new kind needs.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from towpath.topics.retention import differs, foresee
 def at_risk(
     config: LinkConfig, source: Admin, target: Admin, books: LinkBooks
 ) -> tuple[AtRisk, ...]:
-    """Return the copied topics of which the target deletes what the source has, by topic.
+    """Return the copied topics whose mirror topics delete records that the source has.
 
     Topics that `topics.may_delete` names, and those that were cut over, are not at risk. Of topics
     whose configs the login may not see, it is not known.

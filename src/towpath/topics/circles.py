@@ -64,7 +64,7 @@ def without_circles(
 
 @dataclass
 class _Circles:
-    """Judges topics one by one."""
+    """Collects notes and problems about source topics that are mirror topics."""
 
     seen: ObservedTopics
     config: LinkConfig

@@ -29,7 +29,7 @@ from towpath.wire.collector import Collector
 TAIL_MAGIC = b"TOWPATHB"
 TAIL = struct.Struct("<Q8s")
 PART_BYTES = 4 << 20
-"""Bytes of a part, about: what is read and checked at once."""
+"""Approximate bytes of a part, which is read and checked as a whole."""
 _MOST_WAITING = 16 << 20
 """Bytes of batches without a record that wait for the first record."""
 
@@ -96,7 +96,7 @@ class BatchesObject:
 
 @dataclass(slots=True)
 class _Stretch:
-    """A part that is not complete.
+    """A part of a segment that is still being written.
 
     Attributes:
         waiting: Its bytes, as long as it has no record and is not large.

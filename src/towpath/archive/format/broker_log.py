@@ -228,14 +228,14 @@ class BrokerLog:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Some whole batches, and what they lie in."""
+    """Whole batches of a log file, and the buffer that holds them."""
 
     buffer: Buffer
     table: Table
 
 
 class _Reading:
-    """The reading of one file."""
+    """Reads one log file, window by window."""
 
     def __init__(self, file: BrokerLogFile, *, last: bool) -> None:
         self.cut: LogCut | None = None

@@ -29,7 +29,7 @@ from towpath.engine.starting import Starting
 from towpath.store import Store
 
 _SLICE = 1 << 30
-"""Bytes of objects that a task imports, about."""
+"""Approximate bytes of objects that a task imports."""
 _ROUND = 16
 """Slices of a round, after which what they wrote is committed."""
 

@@ -209,7 +209,7 @@ def _look(config: ArchiveConfig, state: ArchiveState) -> SourceLook:
 
 
 class _Judge:
-    """Tells which partition of our archive one of the bucket becomes, or why it does not."""
+    """Assigns partitions of the bucket to those of our archive, or says why not."""
 
     def __init__(self, region: str, state: ArchiveState, look: SourceLook | None) -> None:
         self._region, self._state, self._look = region, state, look

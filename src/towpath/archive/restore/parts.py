@@ -158,7 +158,7 @@ def _sums_of(
 
 
 def _as_wanted(rows: pa.Table, first: pa.Array, end: pa.Array) -> pa.Table:
-    """Return segments with the records and bytes of their wanted offsets, about.
+    """Return segments with the approximate records and bytes of their wanted offsets.
 
     Of a segment that is wanted in part, that is its share of offsets.
     """

@@ -256,7 +256,7 @@ class RestoreProgress:
 
     @property
     def done_bytes(self) -> float:
-        """Archived bytes that are restored so far, about."""
+        """Approximate archived bytes that are restored so far."""
         return sum(row.part.bytes * row.share for row in self.rows)
 
     @property

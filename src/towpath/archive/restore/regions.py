@@ -157,7 +157,7 @@ def _named(
 
 
 class _Region(threading.Thread):
-    """One of the restores.
+    """The restore of one region, in a thread of its own.
 
     Attributes:
         fault: The error that ends all of them.

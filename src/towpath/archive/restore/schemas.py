@@ -50,7 +50,7 @@ _WRONG = (Skip.ID, Skip.CONFLICT, Skip.REGISTRY)
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """What the archive and the target have, and how that differs."""
+    """The schemas of the archive and of the target, and their differences."""
 
     seen: ObservedSchemas
     found: PlacedDifference

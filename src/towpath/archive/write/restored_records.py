@@ -41,7 +41,7 @@ _KINDS = frozenset({LinkIdentity.kind, Opened.kind, Repaired.kind, Transactional
 
 @dataclass(slots=True)
 class _Restored:
-    """What one restore wrote: producer ids, the incarnations that they are, and its topics."""
+    """The traces of one restore: its producer ids, their incarnations, and its topics."""
 
     region: str = ""
     topics: dict[TopicId, TopicName] = field(default_factory=dict)

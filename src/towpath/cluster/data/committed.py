@@ -69,7 +69,7 @@ class CommittedReader:
                     yield record
 
     def batches(self) -> Iterator[tuple[memoryview, int]]:
-        """Yield the batches with committed records likewise, each with the first offset wanted.
+        """Yield the batches with committed records, each with the first wanted offset.
 
         Raises:
             ClusterError: The partition cannot be read, or has no leader.
@@ -118,7 +118,7 @@ def committed(chunk: Records) -> Iterator[plain.Record]:
 
 
 def visible(chunk: Records) -> Iterator[memoryview]:
-    """Yield the batches of a fetch response of which such consumers see the records."""
+    """Yield the batches of a fetch response whose records such consumers see."""
     transactions = AbortedTransactions(chunk.said.aborted)
     for batch in split(chunk.batches):
         header = BatchHeader.read(batch)

@@ -47,7 +47,7 @@ class Reactor:
         self._closed = False
 
     def watch(self, thing: Pollable, *, write: bool) -> None:
-        """Wait until `thing` is readable, and until it is writable if `write`."""
+        """Watch a socket for readability, and with `write` also for writability."""
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if write else 0)
         if thing.fileno() in self._selector.get_map():
             self._selector.modify(thing.fileno(), events, thing)
@@ -55,7 +55,7 @@ class Reactor:
             self._selector.register(thing.fileno(), events, thing)
 
     def forget(self, thing: Pollable) -> None:
-        """Stop waiting for `thing`; its file must still be open."""
+        """Stop watching a socket, which must still be open."""
         if thing.fileno() in self._selector.get_map():
             self._selector.unregister(thing.fileno())
 

@@ -1,4 +1,4 @@
-"""Repairs before any move: nodes that are down, half restarted, or without the flag. Pure.
+"""Repairs before any move: nodes down, half restarted, or without the migration flag. Pure.
 
 One node at a time: a broker or controller that is down is started before another is stopped.
 """
@@ -33,7 +33,7 @@ from towpath.kraft.steps.stop_controllers import StopControllers
 
 
 def mend_controllers(facts: Facts, *, without_lost: bool = False) -> KraftStep | Refused | None:
-    """Return the next step until all controllers run with the flag; `None` once they do.
+    """Return the next step until all controllers run with the migration flag, else `None`.
 
     Args:
         facts: What was seen.

@@ -57,7 +57,7 @@ def read_log(config: KraftConfig, quorum: QuorumSeen, deadline: Deadline) -> Met
 
 @dataclass(slots=True)
 class _Known:
-    """What was read so far.
+    """The part of the metadata log that was read so far.
 
     Attributes:
         at: Where to go on, and the epoch of the last batch.

@@ -137,7 +137,7 @@ class DualWrite:
         return self
 
     def finalize(self) -> Finalizing:
-        """Restart the first controller without the flag; from here a rollback is not certain."""
+        """Restart a first controller without the migration flag; a rollback is now uncertain."""
         return Finalizing()
 
     def revert(self, left: int) -> Mixed | Hybrid:
@@ -147,7 +147,7 @@ class DualWrite:
 
 @dataclass(frozen=True, slots=True)
 class Finalizing:
-    """The stage in which some controllers lack the flag; electing one of them finalizes."""
+    """The stage in which some controllers lack the migration flag; electing one finalizes."""
 
     stage: ClassVar[Stage] = Stage.FINALIZING
 
@@ -156,7 +156,7 @@ class Finalizing:
         return Final()
 
     def resume(self) -> DualWrite:
-        """Restart controllers with the flag, if none without it was elected."""
+        """Restart controllers with the migration flag, if none without it was elected."""
         return DualWrite()
 
 

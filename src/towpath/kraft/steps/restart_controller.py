@@ -53,7 +53,7 @@ class RestartController(WritingStep):
 
     @property
     def finalizes(self) -> bool:
-        """Whether the controller then runs without the flag, so any election may finalize."""
+        """Whether the controller then lacks the migration flag, so any election may finalize."""
         return not self.flag
 
     def properties(self, config: KraftConfig, seen: Observation) -> Properties | Refused:
@@ -80,7 +80,7 @@ class RestartController(WritingStep):
         return KraftEvent.STARTED, {}
 
     def do(self, tools: Tools) -> StepFacts:
-        """Restart the controller unless it already runs with that flag and file.
+        """Restart the controller unless it already runs with that migration flag and file.
 
         One that is restarted so that the next leader writes ZooKeeper is restarted if it leads
         still: the wait is not over before ZooKeeper has lost what the log has not.

@@ -14,7 +14,7 @@ WHOLE_LINK = TopicName("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OfTopic:
-    """What the entries about one source topic begin with."""
+    """The first fields of all entries about one source topic."""
 
     link: LinkName
     topic: TopicName

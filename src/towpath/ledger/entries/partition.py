@@ -41,7 +41,7 @@ Stretch = tuple[SourceOffset, SourceOffset]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OfPartition:
-    """What the entries about one source partition begin with."""
+    """The first fields of all entries about one source partition."""
 
     link: LinkName
     topic: TopicName

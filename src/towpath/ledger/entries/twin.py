@@ -10,7 +10,7 @@ from towpath.model.nouns import LinkName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Twinned:
-    """The twin of a link, which its file names; "" once it names none any more.
+    """The twin that a link's file names; "" once the file names none.
 
     A twin copies the same topics in the other direction. The entry stands here before the link
     copies any record, so the twin, which reads this ledger beside the topics that it copies, knows

@@ -1,4 +1,4 @@
-"""`towpath salvage`: what was salvaged on the way back, and its replay."""
+"""`towpath salvage`: list and replay the records that a failback salvaged."""
 
 from __future__ import annotations
 

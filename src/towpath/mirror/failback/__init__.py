@@ -1,1 +1,1 @@
-"""The way back: a link that was failed over is turned round, and no record is destroyed."""
+"""Failback: reversing a link that was failed over, without destroying a record."""

@@ -88,7 +88,7 @@ def _made(line: str) -> bool:
 
 @dataclass
 class _Turned:
-    """Sections of a file, and what they become.
+    """Reverses the sections of a link's file, and collects notes.
 
     Attributes:
         tree: The file of the link.

@@ -1,4 +1,4 @@
-"""Both clusters of a link, either of which may be read or written on the way back."""
+"""Access to both clusters of a link; a failback may read and write either one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from towpath.wire.header import BatchHeader
 
 @dataclass(frozen=True, slots=True)
 class OpenCluster:
-    """A cluster of a link.
+    """One cluster of a link, with its open clients.
 
     Attributes:
         side: Which one.
@@ -35,7 +35,7 @@ class OpenCluster:
 
     @property
     def id(self) -> ClusterId:
-        """Its id.
+        """The id of the cluster.
 
         Raises:
             ClusterError: It cannot be asked.
@@ -56,7 +56,7 @@ class OpenCluster:
             yield record
 
     def behind(self, tp: TopicPartition, first: int, end: int, number: int) -> int:
-        """Return the offset behind the first records in [first, end), of which there are a number.
+        """Return the offset after the first `number` committed records in [first, end).
 
         Raises:
             ClusterError: They cannot be read.
@@ -68,7 +68,7 @@ class OpenCluster:
         return at
 
     def count(self, tp: TopicPartition, first: int, end: int) -> int:
-        """Return the number of these records. All of their bytes are read, and none is unpacked.
+        """Count the committed records in [first, end). Reads all bytes, unpacks almost none.
 
         Raises:
             ClusterError: They cannot be read.
@@ -90,7 +90,7 @@ class OpenCluster:
 
 @dataclass(frozen=True, slots=True)
 class BothClusters:
-    """Both clusters of a link."""
+    """The source and the target of a link, both open."""
 
     source: OpenCluster
     target: OpenCluster

@@ -1,4 +1,4 @@
-"""Where the logs of a partition part, and what each of both clusters alone has behind it. Pure.
+"""Where both logs of a partition diverge, and which records only one side has. Pure.
 
 Up to the cut both sides hold the same records. What the old source got behind it was never
 mirrored; what the target got behind it came from clients since the failover.
@@ -33,7 +33,7 @@ class LogEnds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoneRecords:
-    """The records of a partition that one of both clusters alone has.
+    """The records of a partition that only one of the two clusters has.
 
     Attributes:
         side: That cluster.
@@ -68,12 +68,12 @@ class LoneRecords:
 
     @property
     def is_open(self) -> bool:
-        """Whether a transaction is open, of which it is not known whether it has records."""
+        """Whether a transaction after `end` is still open, so that its records may be committed."""
         return self.end < self.log_end
 
     @property
     def any(self) -> bool:
-        """Whether there is a record, or may be one."""
+        """Whether there is at least one such record, or may be one."""
         return self.offsets > 0 and self.records != 0
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class LoneRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Divergence:
-    """A partition behind the point up to which both clusters have the same records.
+    """A partition whose two logs diverged, with the records that only one side has.
 
     Attributes:
         tp: The source partition.
@@ -117,7 +117,7 @@ class Divergence:
 
     @property
     def undecided(self) -> bool:
-        """Whether somebody has to say which side wins."""
+        """Whether the user must still choose the side whose records stay (`--wins`)."""
         return self.is_conflict and self.wins is None
 
     @property
@@ -126,15 +126,15 @@ class Divergence:
         return self.source.log_end == self.target.first
 
     def own(self, side: Side) -> LoneRecords:
-        """Return what one side alone has."""
+        """Return the records that only `side` has."""
         return self.source if side is Side.SOURCE else self.target
 
     def loser(self, wins: Side) -> LoneRecords:
-        """Return what the other side alone has."""
+        """Return the records that only the losing side has, given the winning one."""
         return self.own(wins.other)
 
     def counted(self, source: int, target: int) -> Divergence:
-        """Return the same with the numbers of records."""
+        """Return a copy with the number of records on each side."""
         return replace(
             self,
             source=replace(self.source, records=source),
@@ -142,7 +142,7 @@ class Divergence:
         )
 
     def cut_behind(self, end: int, at: int) -> Cut | None:
-        """Return the cut behind what the target alone had, where the source's records stay.
+        """Return the cut after the target's own records, if the source's records stay.
 
         Args:
             end: The target offset behind what was salvaged.
@@ -151,7 +151,7 @@ class Divergence:
         return self._moved(TargetOffset(end), 0, at)
 
     def cut_back(self, at: int) -> Cut | None:
-        """Return the cut at which the link back begins to copy, `None` if it stands.
+        """Return the cut at which the link back begins, `None` to keep the present one.
 
         It lies before the present one where either side lost what had been mirrored: the link
         back brings again what the old source lost, and what clients wrote where the target lost it.
@@ -181,7 +181,7 @@ def divergence(
     offsets: OffsetMap | None = None,
     passed: int = 0,
 ) -> Divergence:
-    """Return what each side alone has of a partition that was cut.
+    """Return the records of a cut partition that only one side has, for both sides.
 
     Args:
         tp: The source partition.

@@ -310,7 +310,7 @@ def _reversed_from(state: AnyState, by: Mover, back: LinkName, wins: str) -> Any
 
 
 def require_over(books: LinkBooks) -> dict[TopicName, LinkState]:
-    """Return the states of a link, or of topics, that can be turned round; none after a cutover.
+    """Return the states of the link, or its topics, that can be reversed; none after a cutover.
 
     Raises:
         LedgerError: The link was neither failed over nor cut over, or a failover did not end.
@@ -359,7 +359,7 @@ def _part(link: OpenLink, states: Mapping[TopicName, LinkState]) -> LinkBooks:
 
 
 def all_salvaged(books: LinkBooks) -> list[Salvaged]:
-    """Return what was salvaged for a link, by partition."""
+    """Return the ledger entries about all salvaged records of a link, by partition."""
     return [each for tp in sorted(books.partitions) for each in books.of(tp).salvaged]
 
 

@@ -1,4 +1,4 @@
-"""Renaming turned round: expressions and a template that lead from new names to old ones. Pure."""
+"""The inverse of a renaming: how a link's file turns new names back into old ones. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SPECIAL = re.compile(r"[^A-Za-z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class InverseNames:
-    """What a file says to get old names from new ones.
+    """The expressions and the template that turn new names back into old ones.
 
     Attributes:
         include: A regular expression for each new name, which matches no other one.
@@ -24,7 +24,7 @@ class InverseNames:
 
 
 def inverse(names: Mapping[str, str]) -> InverseNames | None:
-    """Return expressions and a template that lead back.
+    """Return the expressions and the template that turn new names back into old ones.
 
     A template has text that is the same for all names, and one part that comes from the new name.
 

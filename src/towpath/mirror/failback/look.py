@@ -1,4 +1,4 @@
-"""Look at both clusters of a link that was cut: what each of them alone has."""
+"""Search of both clusters for records that only one of them has, after a cut."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNCUT = (
 
 @dataclass(frozen=True, slots=True)
 class FailbackLook:
-    """What was found.
+    """The partitions that can go back, and the problems with others.
 
     Attributes:
         partitions: The partitions that can go back, in order.
@@ -44,7 +44,7 @@ def look(
     ledger: Ledger,
     counting: Callable[[TopicPartition], None] = lambda _: None,
 ) -> FailbackLook:
-    """Return what each cluster alone has of all partitions that the link opened.
+    """Return the records that only one cluster has, for all partitions of the link.
 
     Records are counted where both have some; elsewhere, offsets say how many there may be.
 

@@ -1,4 +1,4 @@
-"""What a failback will do: which side's records stay, what is salvaged, what forbids it. Pure."""
+"""The plan of a failback: whose records stay, which are salvaged, what prevents it. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailbackPlan:
-    """What a failback will do.
+    """The plan of a failback.
 
     Attributes:
         link: The link.
@@ -41,12 +41,12 @@ class FailbackPlan:
 
     @property
     def undecided(self) -> tuple[Divergence, ...]:
-        """Those of which nobody has said whose records stay."""
+        """The conflicts for which nobody has chosen the side whose records stay."""
         return () if self.wins else tuple(each for each in self.conflicts if each.undecided)
 
     @property
     def tails(self) -> tuple[Divergence, ...]:
-        """The partitions of which the old source alone has records: they stay where they are."""
+        """The partitions in which only the old source has further records; they stay there."""
         return tuple(
             each for each in self.look.partitions if each.source.any and not each.target.any
         )
@@ -57,11 +57,11 @@ class FailbackPlan:
         return tuple(each for each in self.look.partitions if not each.identical)
 
     def winner(self, one: Divergence) -> Side | None:
-        """Return whose records stay in a partition, `None` where nothing is to be decided."""
+        """Return the side whose records stay in a partition, `None` if no side was chosen."""
         return one.wins or (self.wins if one.is_conflict else None)
 
     def losers(self, side: Side) -> Iterator[tuple[Divergence, LoneRecords]]:
-        """Yield the partitions in which one side loses, with its records that are to be salvaged.
+        """Yield each partition in which `side` loses, with the records to salvage from it.
 
         What was salvaged before is not among them.
         """
@@ -78,7 +78,7 @@ class FailbackPlan:
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """Why nothing can be done, a sentence each."""
+        """The reasons why the failback is impossible, one sentence each."""
         return (
             *map(str, self.look.problems),
             *self.file_problems,
@@ -90,7 +90,7 @@ class FailbackPlan:
         )
 
     def _opens(self, one: Divergence) -> Iterator[LoneRecords]:
-        """Yield where a transaction is open of which it must be known what it leaves.
+        """Yield the records of sides with an open transaction whose outcome matters.
 
         Clients of the target may have some; its records stay where they are, unless it loses.
         """
@@ -101,17 +101,17 @@ class FailbackPlan:
 
     @property
     def ready(self) -> bool:
-        """Whether it can be carried out."""
+        """Whether the failback can be carried out."""
         return not (self.refusals or self.undecided) and bool(self.look.partitions)
 
     @property
     def reversed(self) -> bool:
-        """Whether all is turned round already."""
+        """Whether the whole link is reversed already."""
         return bool(self.states) and not due(self.states)
 
 
 def due(states: Mapping[TopicName, LinkState]) -> dict[TopicName, LinkState]:
-    """Return the states of what is not turned round yet."""
+    """Return the states of the link, or of its topics, that are not reversed yet."""
     return {topic: each for topic, each in states.items() if each.state != LinkStage.REVERSED}
 
 
@@ -147,7 +147,7 @@ def _open(own: LoneRecords) -> str:
 
 
 def borders(plan: FailbackPlan, at: int) -> list[Cut]:
-    """Return the cuts where the link back begins, as far as they move.
+    """Return the cuts at which the link back begins, if they differ from the present ones.
 
     Args:
         plan: What a failback does; all is salvaged that loses.
@@ -171,7 +171,7 @@ def _salvaged_end(one: Divergence) -> int:
 def salvaged(
     link: LinkName, one: Divergence, own: LoneRecords, records: int, topic: TopicName, at: int
 ) -> Salvaged:
-    """Return the entry of a salvage."""
+    """Return the ledger entry about the salvaged records of a partition."""
     return Salvaged(
         link=link,
         topic=one.tp.topic,
@@ -188,7 +188,7 @@ def salvaged(
 
 
 def refusal(plan: FailbackPlan) -> str:
-    """Return why a link was not turned round, for people; nobody may have agreed."""
+    """Return why a link was not reversed, for people; the user may have declined."""
     if plan.refusals:
         return "the link cannot be turned round, see above; nothing was changed"
     if plan.undecided:

@@ -1,4 +1,4 @@
-"""What is in the salvage topics of a link, and its replay, for the commands."""
+"""Listing and replaying the records in a link's salvage topics, for the commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from towpath.settings import LinkConfig
 
 @dataclass(frozen=True, slots=True)
 class ReplayWish:
-    """What is to be replayed.
+    """A request to replay salvaged records.
 
     Attributes:
         topics: Which topics; all for none.
@@ -41,7 +41,7 @@ class ReplayWish:
 def list_salvaged(
     config: LinkConfig, topics: frozenset[TopicName] = frozenset()
 ) -> list[SalvagedPartition]:
-    """Return what was salvaged for a link, with what the salvage topics hold now.
+    """Return the salvaged partitions of a link, with what their topics hold now.
 
     A cluster that does not answer is named at its partitions.
 
@@ -57,7 +57,7 @@ def list_salvaged(
 
 
 def replay_salvaged(config: LinkConfig, wish: ReplayWish) -> list[SalvagedPartition]:
-    """Replay what was salvaged and not replayed; return what became of it.
+    """Replay all salvaged records that were not replayed; return the state of each partition.
 
     Raises:
         ClusterError: A cluster cannot be used. What was written is marked, and stays.

@@ -190,7 +190,7 @@ def offset_syncs(books: LinkBooks) -> Iterator[OffsetSync]:
 
 
 class _Topic:
-    """One topic on the target, and what it holds."""
+    """One topic on the target, with its present records."""
 
     def __init__(self, target: Admin, client: Client, tp: TopicPartition) -> None:
         self._client, self._tp = client, tp

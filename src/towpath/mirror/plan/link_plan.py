@@ -106,7 +106,7 @@ def planned(link: OpenLink, clients: SubjectClients, records: _Records | None = 
 
 @dataclass
 class _Records:
-    """What a plan says of records, and what was seen for that."""
+    """The part of a plan about records, and the observations behind it."""
 
     disks: DiskLook = field(default_factory=DiskLook)
     begins: Offsets = field(default_factory=dict)

@@ -23,7 +23,7 @@ _HISTORY_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one partition holds in bytes, and the share of it that is still to be copied."""
+    """The bytes of one partition, and the share of them that is still to be copied."""
 
     tp: TopicPartition
     held: int

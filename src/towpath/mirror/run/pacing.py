@@ -28,7 +28,7 @@ _Slot = tuple[int, int]
 
 @dataclass(slots=True)
 class _Heard:
-    """What a slice has told.
+    """The last report of a slice, and the needs in it.
 
     Attributes:
         report: Its last report.

@@ -1,4 +1,4 @@
-"""Pictures of a failback, and of salvage topics. Pure."""
+"""The display of a failback and of salvage topics, for people and programs. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ROWS = 60
 
 
 def plan_picture(plan: FailbackPlan) -> RenderableType:
-    """Return what was found, and what would be done: trouble first, then totals."""
+    """Return the plan of a failback, for people: obstacles first, then totals."""
     parts: list[RenderableType] = [line(text) for text in plan.refusals]
     rows = [*plan.conflicts, *plan.tails]
     rows += [each for each in plan.look.partitions if each.target.any and each not in rows]
@@ -103,7 +103,7 @@ def picture(
     salvaged: Sequence[SalvagedPartition],
     ran: RunProgress | None,
 ) -> RenderableType:
-    """Return how a failback ended; the arguments are those of `as_json`."""
+    """Return the result of a failback, for people; the arguments are those of `as_json`."""
     if not report.done:
         return Group(*map(line, [*report.missing, refusal(report.plan)]))
     lines = [f"note: {note}" for note in report.back.notes] if report.back is not None else []
@@ -139,7 +139,7 @@ def _ended(
 
 
 def caught_up(ran: RunProgress) -> bool:
-    """Whether a run has copied all that there was when it began, and left nothing out."""
+    """Return whether a run copied everything present when it began, leaving nothing out."""
     rows = [row for row in ran.rows if not ran.caught_up(row) or row.stands_still or row.left_out]
     return not (rows or ran.left_out or ran.trouble)
 
@@ -150,7 +150,7 @@ def copied(ran: RunProgress) -> int:
 
 
 def replay_commands(salvaged: Sequence[SalvagedPartition], file: str) -> list[str]:
-    """Return the commands that replay what was salvaged and not replayed."""
+    """Return the commands that replay the salvaged records not yet replayed."""
     topics = dict.fromkeys(each.target.topic for each in salvaged if each.left)
     return [f"towpath salvage replay {file} --topics {topic}" for topic in topics]
 
@@ -163,7 +163,7 @@ def as_json(
     *,
     dry_run: bool,
 ) -> FailbackJson:
-    """Return the counts and the last records for programs.
+    """Return the result of a failback, for programs.
 
     Args:
         report: The outcome.
@@ -239,7 +239,7 @@ def salvaged_as_json(one: SalvagedPartition) -> SalvagedPartitionJson:
 
 
 def salvage_as_json(link: str, found: Sequence[SalvagedPartition]) -> SalvageJson:
-    """Return what `salvage` shows for programs."""
+    """Return the output of `towpath salvage`, for programs."""
     return SalvageJson(
         link=link,
         partitions=[salvaged_as_json(each) for each in found],
@@ -248,7 +248,7 @@ def salvage_as_json(link: str, found: Sequence[SalvagedPartition]) -> SalvageJso
 
 
 def salvage_picture(link: str, found: Sequence[SalvagedPartition]) -> RenderableType:
-    """Return what is in salvage topics, and what was replayed."""
+    """Return a table of salvaged and replayed records, for people."""
     if not found:
         return line(f"nothing of link {link} is salvaged")
     lines = [f"{each.place}: {each.trouble}" for each in found if each.trouble]

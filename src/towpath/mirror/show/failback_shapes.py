@@ -9,7 +9,7 @@ from towpath.model.json_shapes import shape
 
 @shape
 class LoneRecordsJson(TypedDict):
-    """The records of a partition that one of both clusters alone has."""
+    """The records of a partition that only one of the two clusters has."""
 
     topic: str
     """The topic on that cluster."""
@@ -26,7 +26,7 @@ class LoneRecordsJson(TypedDict):
 
 @shape
 class FailbackPartitionJson(TypedDict):
-    """A partition behind the cut."""
+    """A partition with the records that each cluster alone has since the cut."""
 
     topic: str
     """The source topic."""
@@ -45,7 +45,7 @@ class FailbackPartitionJson(TypedDict):
 
 @shape
 class SalvagedPartitionJson(TypedDict):
-    """One partition of a salvage topic, and what became of its records."""
+    """One partition of a salvage topic, with counts of salvaged and replayed records."""
 
     topic: str
     """The salvage topic."""

@@ -1,4 +1,4 @@
-"""A failover as people and programs see it: rehearsed, and done. Pure."""
+"""The display of a failover, rehearsed or done, for people and programs. Pure."""
 
 from __future__ import annotations
 

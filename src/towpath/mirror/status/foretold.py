@@ -51,7 +51,7 @@ def kept_lines(entries: Iterable[Foretold]) -> Iterator[str]:
 
 
 def risk_lines(found: Iterable[AtRisk]) -> Iterator[str]:
-    """Yield a line for each reason, with the topics of which the target keeps less."""
+    """Yield a line for each reason, with the topics whose mirror topics keep less."""
     alike: dict[str, list[AtRisk]] = defaultdict(list)
     for each in found:
         alike[sentence(each.reasons)].append(each)

@@ -15,7 +15,7 @@ class TowpathError(Exception):
 
     @property
     def reason(self) -> Reason:
-        """The error as a reason, for what the error keeps from moving."""
+        """The code and values of this error, as a `Reason`."""
         return Reason.of(ReasonCode.ERROR, error=self.code, text=str(self))
 
 

@@ -24,7 +24,7 @@ class UnreachableError(ClusterError):
 
     @property
     def reason(self) -> Reason:
-        """The error as a reason."""
+        """The code and values of this error, as a `Reason`."""
         side, what, why, advice = str(self.side), self.what, self.why, self.advice
         return Reason.of(ReasonCode(self.code), side=side, what=what, why=why, advice=advice)
 
@@ -49,7 +49,7 @@ class ClusterReplacedError(ClusterError):
 
     @property
     def reason(self) -> Reason:
-        """The error as a reason."""
+        """The code and values of this error, as a `Reason`."""
         code = ReasonCode.CLUSTER_REPLACED
         return Reason.of(code, side=str(self.side), before=self.before, now=self.now)
 
@@ -94,7 +94,7 @@ class RefusedError(ClusterError):
 
     @property
     def reason(self) -> Reason:
-        """The error as a reason."""
+        """The code and values of this error, as a `Reason`."""
         return Reason.of(
             ReasonCode.CLUSTER_REFUSED,
             side=str(self.side),

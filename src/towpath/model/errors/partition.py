@@ -42,7 +42,7 @@ class TargetLostError(TowpathError):
 
     @property
     def reason(self) -> Reason:
-        """The error as a value."""
+        """The code and values of this error, as a `Reason`."""
         return Reason.of(
             ReasonCode.TARGET_LOST,
             partition=self.partition,
@@ -74,7 +74,7 @@ class DoubledError(TowpathError):
 
     @property
     def reason(self) -> Reason:
-        """The error as a value."""
+        """The code and values of this error, as a `Reason`."""
         partition, first, end, records = self.partition, self.first, self.end, self.records
         return Reason.of(
             ReasonCode.DOUBLED, partition=partition, first=first, end=end, records=records
@@ -96,7 +96,7 @@ class TargetReplacedError(TowpathError):
 
     @property
     def reason(self) -> Reason:
-        """The error as a value."""
+        """The code and values of this error, as a `Reason`."""
         return Reason.of(ReasonCode.TARGET_REPLACED, topic=self.topic)
 
     def __str__(self) -> str:
@@ -115,7 +115,7 @@ class NotIdenticalError(TowpathError):
 
     @property
     def reason(self) -> Reason:
-        """The error as a value."""
+        """The code and values of this error, as a `Reason`."""
         return Reason.of(ReasonCode.NOT_IDENTICAL, why=self.why)
 
     def __str__(self) -> str:
@@ -134,7 +134,7 @@ class TwinIdsError(TowpathError):
 
     @property
     def reason(self) -> Reason:
-        """The error as a value."""
+        """The code and values of this error, as a `Reason`."""
         return Reason.of(ReasonCode.TWIN_IDS_REFUSED, partition=self.partition, why=self.why)
 
     def __str__(self) -> str:
@@ -158,7 +158,7 @@ class UnknownIdsError(TowpathError):
 
     @property
     def reason(self) -> Reason:
-        """The error as a value."""
+        """The code and values of this error, as a `Reason`."""
         return Reason.of(ReasonCode.SCHEMA_ID_REFUSED, ids=self.ids, why=self.why)
 
     def __str__(self) -> str:
@@ -181,7 +181,7 @@ class NotSetAsideError(ClusterError):
 
     @property
     def reason(self) -> Reason:
-        """The error as a value."""
+        """The code and values of this error, as a `Reason`."""
         return Reason.of(ReasonCode.NOT_SET_ASIDE, offset=self.offset, why=self.cause.reason)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Batches of one lane's source that its twin wrote, a link in the other direction. Pure."""
+"""Detection of source batches that the twin, a link in the other direction, wrote. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from towpath.wire.tally import OffsetTally, brought
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """The leading batches of a response of which it is known who wrote them.
+    """The leading batches of a fetch response whose writers are known.
 
     Attributes:
         table: These batches.
@@ -32,7 +32,7 @@ class Sorted:
     unknown: tuple[ProducerId, ...] = ()
 
     def clients_until(self, at: int) -> int:
-        """Return the row up to which clients wrote the batches, from row `at` on."""
+        """Return the first row from `at` on that the twin wrote, else the number of rows."""
         if not self.theirs:
             return len(self.table)
         known = bisect_left(self.theirs, at)
@@ -41,7 +41,7 @@ class Sorted:
 
 @dataclass(slots=True)
 class LaneTwin:
-    """Tells the twin's batches from those of clients."""
+    """Distinguishes the twin's batches from those of clients."""
 
     work: Assignment
     outside: ChangeServices
@@ -49,7 +49,7 @@ class LaneTwin:
     """Whether the twin writes under a private producer id."""
 
     def sort(self, table: wire.Table, expected: SourceOffset) -> Sorted:
-        """Return who wrote the batches of a response, as far as it is known.
+        """Return the writers of a response's batches, as far as they are known.
 
         Args:
             table: The batches.

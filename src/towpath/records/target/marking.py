@@ -90,7 +90,7 @@ class ExhaustedIdsError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class _Ours:
-    """A claim of ours. While it holds, nobody else writes to the log.
+    """A claim of this slice. While the claim holds, nobody else writes to the log.
 
     Attributes:
         claim: The last marker of ours that was taken.

@@ -51,7 +51,7 @@ class Underway:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """Records of the link after a position.
+    """The records that the link wrote to a target log after a position.
 
     Attributes:
         passed: These records.

@@ -49,7 +49,7 @@ _PAGES = 256
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a list goes on: the store's word for it, and the key behind which it began."""
+    """The continuation of a listing: Azure's marker, and the key after which it began."""
 
     marker: str
     after: str
@@ -104,21 +104,21 @@ class AzureBackend:
         return _stored(key, int(whole or len(answer.data)), answer.headers), answer.data
 
     def get_into(self, key: str, first: int, tag: str, out: memoryview) -> StoredObject:
-        """Fill memory with the bytes of an object from `first` on."""
+        """Fill memory with an object's bytes from `first` on."""
         found, data = self.get(key, first, first + len(out), tag)
         filled(out, io.BytesIO(data), self._client.names.where(key))
         return found
 
     def head(self, key: str) -> tuple[StoredObject, str]:
-        """Fill memory with an object's bytes from `first` on."""
+        """Return an object's metadata, and the name of the write that created the object."""
         headers = self._client.of_object("HEAD", Errand("look at", key)).headers
         return _stored(key, int(headers["content-length"]), headers), headers.get(_NAME, "")
 
     def page(self, prefix: str, after: str) -> tuple[Sequence[StoredObject], bool]:
-        """Return an object's metadata, and the name of the write that created the object.
+        """List the next objects with a prefix after a key; return also whether there are more.
 
-        A list goes on by a word of the store's alone, which is remembered. One that begins behind
-        any other key is read from its beginning.
+        Azure continues a listing only by a marker of its own, which is remembered by the last key.
+        A listing after any other key reads the prefix from its beginning.
         """
         place = self._place(prefix, after)
         while True:
@@ -132,7 +132,7 @@ class AzureBackend:
         return found, bool(marker)
 
     def delete(self, keys: Sequence[str]) -> None:
-        """List the next objects with a prefix after a key; return also whether there are more."""
+        """Delete objects, several at once; missing ones are ignored."""
         failed = [error for error in self._deletes.map(self._delete, keys) if error]
         if failed:
             raise failed[0]
@@ -190,7 +190,7 @@ class AzureBackend:
 
 
 class _AzureUpload:
-    """An object that is made of blocks, whose names are of this upload alone."""
+    """An upload in blocks, whose ids no other upload uses."""
 
     def __init__(self, client: AzureClient, key: str, how: Put) -> None:
         self._client, self._key, self._how = client, key, how

@@ -27,7 +27,7 @@ from towpath.wire.batch import POSITION, scan
 from towpath.wire.packing import Packed
 
 _WEIGHT = 32 << 20
-"""Bytes of memory that reading takes, about, while the archive is not open yet."""
+"""Approximate bytes of memory that reading takes while the archive is not open yet."""
 _EPOCH, _UNKNOWN = 12, b"\xff" * 4
 """Where the leader epoch stands in a batch, and that it is -1."""
 LOSSES = (GapKind.RETENTION, GapKind.FILTERED, GapKind.ERASED, GapKind.LOST)
@@ -95,7 +95,7 @@ class GapSupply:
 
     @property
     def weight(self) -> int:
-        """Bytes of memory that reading takes, about, without the chunks already yielded."""
+        """Approximate bytes of memory that reading takes, without the chunks already yielded."""
         return _WEIGHT
 
     def read(self, first: SourceOffset) -> Chunks:

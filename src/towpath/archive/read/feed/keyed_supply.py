@@ -40,7 +40,7 @@ class KeyedSupply:
 
     @property
     def weight(self) -> int:
-        """Bytes of memory that reading takes, about, without the chunks already yielded."""
+        """Approximate bytes of memory that reading takes, without the chunks already yielded."""
         stretches = self._wanted.layout.stretches
         firsts = {each.source: each for each in stretches}.values()
         return max((self._supply(each).weight for each in firsts), default=0)

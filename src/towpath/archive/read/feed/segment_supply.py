@@ -105,7 +105,7 @@ class SegmentSupply:
 
     @property
     def weight(self) -> int:
-        """Bytes of memory that reading takes, about: a row group, and the batches made of it."""
+        """Approximate bytes of memory that reading takes: a row group, and its batches."""
         partition, first, end = self._wanted.partition, self._wanted.start, self._wanted.end
         places = (each.place for each in self._archive.segments(partition, first, end))
         groups = [each.size // max(1, each.row_groups) for each in places if each is not None]

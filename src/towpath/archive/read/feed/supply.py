@@ -37,7 +37,7 @@ class Supply(Protocol):
 
     @property
     def weight(self) -> int:
-        """Bytes of memory that reading takes, about, without the chunks already yielded."""
+        """Approximate bytes of memory that reading takes, without the chunks already yielded."""
         ...
 
     def read(self, first: SourceOffset) -> Chunks:

@@ -30,7 +30,7 @@ from towpath.store import Store
 TOPIC = "topic"
 """The column with the name of the topic, of a table of several topics."""
 _TASK = 256 << 20
-"""Bytes of records that one task reads, about."""
+"""Approximate bytes of records that one task reads."""
 _FIXED = 256 << 10
 """What opening an object costs, in bytes of records."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -169,7 +169,7 @@ def _split(segment: ScannedSegment) -> list[ScannedSegment]:
 
 @dataclass(slots=True)
 class _Limits:
-    """What the bounds of a query say of partitions, topics, offsets and times.
+    """The bounds of a query on partitions, topics, offsets and times.
 
     Times are limits of whole milliseconds around what is asked for.
     """

@@ -27,7 +27,7 @@ from towpath.model.portions import portions
 from towpath.settings import StoreLayout
 
 _BYTES = 128 << 20
-"""Bytes of keys, values and headers of a range, and of a slice, about."""
+"""Approximate bytes of keys, values and headers of a range, and of a slice."""
 _MOST_RANGES = 64
 Span = tuple[SourceOffset, SourceOffset]
 

@@ -1,1 +1,1 @@
-"""Salvage topics: what one cluster alone had, where the other one's records stayed."""
+"""Salvage topics: records that only the losing cluster had, kept on the winning one."""

@@ -66,7 +66,7 @@ class SalvagedRecord:
     offset: int = -1
 
     def encode(self) -> plain.Record:
-        """Return the record for the salvage topic, which is also how it is replayed."""
+        """Return the record in the form that salvage topics hold and a replay writes."""
         own = self.record
         told = (*map(str, self.origin), str(own.timestamp))
         headers = zip(ORIGIN, (text.encode() for text in told), strict=True)
@@ -110,7 +110,7 @@ _mark: TypeAdapter[ReplayedMark] = TypeAdapter(ReplayedMark)
 
 
 def decode(record: plain.Record) -> SalvagedRecord | ReplayedMark | None:
-    """Return what a record of a salvage topic says, `None` if it is none of ours."""
+    """Decode a record of a salvage topic; `None` if Towpath did not write the record."""
     if len(record.headers) == 1 and record.headers[0][0] == MARK:
         return _mark_of(record.headers[0][1] or b"")
     ours, own = record.headers[: len(ORIGIN)], record.headers[len(ORIGIN) :]

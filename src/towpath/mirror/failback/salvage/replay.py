@@ -1,4 +1,4 @@
-"""`towpath salvage ls` and `replay`: what was salvaged, and how it gets into its topic again.
+"""`towpath salvage ls` and `replay`: list salvaged records, and replay them into topics.
 
 Records and the mark that they were replayed are written in one transaction, so the cluster has both
 or neither, also where this process is killed at any moment. A replay begins by fencing every
@@ -30,7 +30,7 @@ _BYTES = 512 << 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SalvagedPartition:
-    """One partition of a salvage topic, and what became of its records.
+    """One partition of a salvage topic, with counts of salvaged and replayed records.
 
     Attributes:
         place: The partition.
@@ -63,12 +63,12 @@ class SalvagedPartition:
 
     @property
     def left(self) -> int:
-        """How many were not replayed."""
+        """The number of records that were not replayed."""
         return max(0, self.records - self.replayed - self.missing)
 
 
 def salvaged_partitions(books: LinkBooks) -> list[SalvagedPartition]:
-    """Return what the ledger knows to be salvaged for a link, without the topics themselves. Pure.
+    """Return the salvaged partitions of a link, from the ledger alone. Pure.
 
     Several salvages of one partition count together.
     """
@@ -113,7 +113,7 @@ def _joined(one: SalvagedPartition, other: SalvagedPartition) -> SalvagedPartiti
 
 
 def look(clusters: BothClusters, known: Sequence[SalvagedPartition]) -> list[SalvagedPartition]:
-    """Return the same with what the salvage topics hold, and what was replayed.
+    """Return the partitions with counts from their topics: replayed, missing, foreign.
 
     A cluster that cannot be asked is named in `trouble`.
     """
@@ -159,7 +159,7 @@ class SalvageReplay:
         self._stop = stop or threading.Event()
 
     def replay(self, wanted: Sequence[SalvagedPartition]) -> list[SalvagedPartition]:
-        """Replay what was not replayed before; return what became of each partition.
+        """Replay records that were not replayed; return the new state of each partition.
 
         Raises:
             ClusterError: A cluster cannot be used. What was written is marked.
@@ -241,7 +241,7 @@ def _due(cluster: OpenCluster, one: SalvagedPartition) -> Iterator[SalvagedRecor
 def of_topics(
     known: Sequence[SalvagedPartition], topics: frozenset[TopicName]
 ) -> list[SalvagedPartition]:
-    """Return those whose topic on either side, or whose salvage topic, is named; all for none."""
+    """Return the partitions whose origin, target or salvage topic is named; all for none."""
     return [
         each
         for each in known

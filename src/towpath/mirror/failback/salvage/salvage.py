@@ -1,4 +1,4 @@
-"""Copy to a salvage topic what one cluster alone has, each record once, and compare.
+"""Copying of records that only the losing cluster has to salvage topics, and their comparison.
 
 Records are written in transactions, whose writer fences every earlier one of the link. What is
 there is then read back, so a salvage that was killed anywhere is gone on with, and one that was
@@ -34,7 +34,7 @@ _BYTES = 512 << 10
 
 @dataclass(frozen=True, slots=True)
 class Rescue:
-    """Records to be salvaged.
+    """The records of one partition that are to be salvaged.
 
     Attributes:
         own: The records of the losing cluster.
@@ -59,7 +59,7 @@ Show = Callable[[TopicPartition, int], None]
 
 
 class Salvage:
-    """Salvages records of one side of a link for the other one.
+    """Copies records of the losing side to salvage topics on the winning side.
 
     Args:
         link: The link.

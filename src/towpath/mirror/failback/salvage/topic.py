@@ -1,4 +1,4 @@
-"""Salvage topics on a cluster: made, read, and found."""
+"""Creating, writing and reading salvage topics on a cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EXISTS = "TOPIC_ALREADY_EXISTS"
 
 
 def transactional_id(link: LinkName) -> str:
-    """Return the transactional id of all that salvages and replays for a link.
+    """Return the transactional id under which a link salvages and replays records.
 
     It begins as those of its partitions do, so one ACL covers all (docs/rights.md). No partition
     has it: their ids end with a number.
@@ -35,7 +35,7 @@ def transactional_id(link: LinkName) -> str:
 
 
 def writer(cluster: OpenCluster, link: LinkName) -> TransactionWriter:
-    """Return what writes to the salvage topics of a link; `begin` fences all earlier ones."""
+    """Return a writer to the salvage topics of a link; `begin` fences all earlier writers."""
     timeout = cluster.where.request_timeout
     return TransactionWriter(cluster.admin, cluster.client, transactional_id(link), timeout)
 
@@ -60,7 +60,7 @@ def prepare(cluster: OpenCluster, topic: TopicName, partitions: int) -> None:
 
 @dataclass(slots=True)
 class ReadSalvage:
-    """One partition of a salvage topic, as it was read.
+    """A reader of one partition of a salvage topic.
 
     Attributes:
         place: The partition.
@@ -92,5 +92,5 @@ class ReadSalvage:
 
     @property
     def replayed_to(self) -> int:
-        """Behind which offset of the salvage topic nothing was replayed so far."""
+        """The offset of the salvage topic up to which records were replayed so far."""
         return max((mark.end for mark in self.marks), default=0)
