@@ -49,6 +49,7 @@ COMMANDS = {
     "failover": "Let clients go on on the target, also where the source is gone.",
     "failback": "Turn a failed over link round, and copy back what clients wrote.",
     "salvage": "Show and replay what one cluster alone had, where both were written.",
+    "gateway": "Relay clients to the cluster that serves them.",
     "restore": "Bring archived topics back into a cluster.",
     "kraft": "Bring a cluster from ZooKeeper to KRaft, and back while it can go back.",
     "checkpoints": "Apply the checkpoints of MirrorMaker 2 to consumer groups.",
@@ -66,6 +67,7 @@ _MODULES = {
     "archive": "towpath.archive.commands.archive:archive",
     "restore": "towpath.archive.commands.restore:restore",
     "kraft": "towpath.kraft.commands:kraft",
+    "gateway": "towpath.gateway.commands.gateway:gateway",
 }
 """Commands of all products and of those beside links; a product keeps its own commands. A command
 of links has a module of its name in `mirror/commands/`."""

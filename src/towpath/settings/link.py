@@ -20,6 +20,7 @@ from towpath.settings.problems import Placed, placed_error, require_none
 from towpath.settings.sections.access import AccessConfig
 from towpath.settings.sections.changes import ChangesConfig, change_of
 from towpath.settings.sections.clusters import ClusterConfig
+from towpath.settings.sections.gateway import GatewayConfig
 from towpath.settings.sections.glue import two_answers
 from towpath.settings.sections.groups import GroupsConfig
 from towpath.settings.sections.metrics import MetricsConfig
@@ -119,6 +120,11 @@ class LinkConfig(Section):
     )
     metrics: MetricsConfig = Field(
         MetricsConfig.model_construct(), description="Metrics for Prometheus (docs/metrics.md)."
+    )
+    gateway: GatewayConfig | None = Field(
+        None,
+        description="Where `towpath gateway` listens for clients (docs/gateway.md). Without it,"
+        " clients connect to the clusters themselves.",
     )
 
     @property

@@ -1,0 +1,122 @@
+"""Answers as clients of a gateway may see them: its own addresses, one cluster id, no epochs.
+
+Everything that carries an address, an id of a broker, or a leader epoch is decoded and changed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from kafka.protocol.admin import DescribeClusterResponse, DescribeConfigsResponse
+from kafka.protocol.admin import IncrementalAlterConfigsResponse as AlteredResponse
+from kafka.protocol.consumer import ListOffsetsResponse, OffsetFetchResponse
+from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
+
+from towpath.cluster.metadata import Broker
+from towpath.gateway.apis import Api
+from towpath.gateway.fetched import without_epochs
+from towpath.gateway.frames import FrameError
+from towpath.gateway.nodes import Nodes, shown
+from towpath.model.nouns import ClusterId
+
+NO_EPOCH = -1
+BROKER = 4
+"""The type of a broker among the resources that have configs."""
+Change = Callable[[bytearray, int], bytes | bytearray]
+"""Changes an answer, a frame, of a version."""
+
+
+class Answers:
+    """Changes answers of the source.
+
+    Args:
+        nodes: The source's brokers; those of answers are learnt.
+        cluster: The cluster id that clients are told.
+    """
+
+    def __init__(self, nodes: Nodes, cluster: ClusterId) -> None:
+        self._nodes, self._cluster = nodes, cluster
+        decoded: Mapping[Api, tuple[Any, Callable[[Any], None]]] = {
+            Api.METADATA: (MetadataResponse, self._metadata),
+            Api.FIND_COORDINATOR: (FindCoordinatorResponse, self._coordinators),
+            Api.DESCRIBE_CLUSTER: (DescribeClusterResponse, self._described),
+            Api.LIST_OFFSETS: (ListOffsetsResponse, _listed),
+            Api.OFFSET_FETCH: (OffsetFetchResponse, _committed),
+            Api.DESCRIBE_CONFIGS: (DescribeConfigsResponse, _configs_of),
+            Api.INCREMENTAL_ALTER_CONFIGS: (AlteredResponse, _configs_of),
+        }
+        self._changes: dict[int, Change] = {
+            key: partial(_recoded, message, change) for key, (message, change) in decoded.items()
+        }
+        self._changes[Api.FETCH] = partial(without_epochs, shown=shown)
+
+    def change_of(self, key: int) -> Change | None:
+        """Return what changes the answers to a request, `None` if they pass as they are."""
+        return self._changes.get(key)
+
+    def _metadata(self, answer: Any) -> None:
+        self._learn(answer.brokers)
+        answer.cluster_id = self._cluster
+        answer.controller_id = shown(answer.controller_id)
+        for topic in answer.topics:
+            for each in topic.partitions:
+                each.leader_id, each.leader_epoch = shown(each.leader_id), NO_EPOCH
+                each.replica_nodes = [*map(shown, each.replica_nodes)]
+                each.isr_nodes = [*map(shown, each.isr_nodes)]
+                each.offline_replicas = [*map(shown, each.offline_replicas or ())]
+
+    def _described(self, answer: Any) -> None:
+        _rename(answer.brokers, "broker_id", self._learnt)
+        answer.cluster_id = self._cluster
+        answer.controller_id = shown(answer.controller_id)
+
+    def _coordinators(self, answer: Any) -> None:
+        found = answer.coordinators or ([answer] if answer.node_id is not None else [])
+        _rename([each for each in found if each.node_id >= 0], "node_id", self._learnt)
+
+    def _learn(self, brokers: Iterable[Any]) -> None:
+        _rename(brokers, "node_id", self._learnt)
+
+    def _learnt(self, number: int, host: str, port: int) -> tuple[str, int]:
+        self._nodes.learn([Broker(number, host, port)])
+        return self._nodes.address(number)
+
+
+def _rename(
+    brokers: Iterable[Any], key: str, learnt: Callable[[int, str, int], tuple[str, int]]
+) -> None:
+    for each in brokers:
+        number = getattr(each, key)
+        each.host, each.port = learnt(number, each.host, each.port)
+        setattr(each, key, shown(number))
+
+
+def _listed(answer: Any) -> None:
+    for topic in answer.topics:
+        for each in topic.partitions:
+            each.leader_epoch = NO_EPOCH
+
+
+def _committed(answer: Any) -> None:
+    for group in answer.groups or [answer]:
+        for topic in group.topics or ():
+            for each in topic.partitions:
+                each.committed_leader_epoch = NO_EPOCH
+
+
+def _configs_of(answer: Any) -> None:
+    for each in getattr(answer, "results", None) or getattr(answer, "responses", None) or ():
+        if each.resource_type == BROKER and each.resource_name.isdigit():
+            each.resource_name = str(shown(int(each.resource_name)))
+
+
+def _recoded(message: Any, change: Callable[[Any], None], frame: bytearray, version: int) -> bytes:
+    try:
+        answer = message.decode(memoryview(frame)[4:], version=version, header=True)
+    except (ValueError, IndexError, struct.error, UnicodeDecodeError) as error:
+        raise FrameError(f"an answer that is no {message.name} of version {version}") from error
+    change(answer)
+    return bytes(answer.encode(header=True, framed=True))

@@ -1,0 +1,97 @@
+"""The requests that a gateway relays, by Kafka's API keys, and the newest version of each.
+
+Clients are told these versions, so no other request arrives. Left out is what names brokers in a
+way that is not translated, and OffsetForLeaderEpoch: with it a consumer would check its position
+by epochs, which mean nothing on another cluster. Produce ends at 9 and Fetch at 15, as newer
+answers carry addresses of brokers (KIP-951) and newer requests ids of topics, which differ between
+clusters; OffsetCommit and OffsetFetch end at 9, the transactional ones before KIP-890, likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from towpath.cluster.connect.exchange import Versions
+
+
+class Api(IntEnum):
+    """Requests that the gateway looks into; names are those of Kafka's protocol."""
+
+    PRODUCE = 0
+    FETCH = 1
+    LIST_OFFSETS = 2
+    METADATA = 3
+    OFFSET_COMMIT = 8
+    OFFSET_FETCH = 9
+    FIND_COORDINATOR = 10
+    API_VERSIONS = 18
+    CREATE_TOPICS = 19
+    INIT_PRODUCER_ID = 22
+    TXN_OFFSET_COMMIT = 28
+    DESCRIBE_CONFIGS = 32
+    CREATE_PARTITIONS = 37
+    INCREMENTAL_ALTER_CONFIGS = 44
+    DESCRIBE_CLUSTER = 60
+
+
+_NEWEST: Mapping[int, int] = {
+    Api.PRODUCE: 9,
+    Api.FETCH: 15,
+    Api.LIST_OFFSETS: 10,
+    Api.METADATA: 13,
+    Api.OFFSET_COMMIT: 9,
+    Api.OFFSET_FETCH: 9,
+    Api.FIND_COORDINATOR: 6,
+    11: 9,  # JoinGroup
+    12: 4,  # Heartbeat
+    13: 5,  # LeaveGroup
+    14: 5,  # SyncGroup
+    15: 6,  # DescribeGroups
+    16: 5,  # ListGroups
+    17: 1,  # SaslHandshake
+    Api.API_VERSIONS: 4,
+    Api.CREATE_TOPICS: 7,
+    20: 6,  # DeleteTopics
+    21: 2,  # DeleteRecords
+    Api.INIT_PRODUCER_ID: 5,
+    24: 3,  # AddPartitionsToTxn
+    25: 3,  # AddOffsetsToTxn
+    26: 3,  # EndTxn
+    Api.TXN_OFFSET_COMMIT: 3,
+    29: 3,  # DescribeAcls
+    30: 3,  # CreateAcls
+    31: 3,  # DeleteAcls
+    Api.DESCRIBE_CONFIGS: 4,
+    36: 2,  # SaslAuthenticate
+    Api.CREATE_PARTITIONS: 3,
+    42: 2,  # DeleteGroups
+    Api.INCREMENTAL_ALTER_CONFIGS: 1,
+    47: 0,  # OffsetDelete
+    48: 1,  # DescribeClientQuotas
+    49: 1,  # AlterClientQuotas
+    50: 0,  # DescribeUserScramCredentials
+    51: 0,  # AlterUserScramCredentials
+    Api.DESCRIBE_CLUSTER: 2,
+    61: 0,  # DescribeProducers
+    65: 0,  # DescribeTransactions
+    66: 2,  # ListTransactions
+    68: 1,  # ConsumerGroupHeartbeat
+    69: 1,  # ConsumerGroupDescribe
+}
+_OLDEST: Mapping[int, int] = {17: 1}
+"""With version 0 of SaslHandshake, bytes without frames would follow."""
+
+
+def relayed(taken: Versions) -> dict[int, tuple[int, int]]:
+    """Return the lowest and highest version of each request that clients may send.
+
+    Args:
+        taken: What every broker of the cluster takes.
+    """
+    found = {
+        key: (max(taken[key][0], _OLDEST.get(key, 0)), min(taken[key][1], newest))
+        for key, newest in _NEWEST.items()
+        if key in taken
+    }
+    return {key: (low, high) for key, (low, high) in found.items() if low <= high}

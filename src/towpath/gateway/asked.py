@@ -1,0 +1,84 @@
+"""Requests as brokers may see them: their own ids, and no epochs of another cluster."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from kafka.protocol.admin import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest,
+)
+from kafka.protocol.consumer import OffsetCommitRequest
+from kafka.protocol.producer import InitProducerIdRequest, TxnOffsetCommitRequest
+
+from towpath.gateway.answers import BROKER, NO_EPOCH
+from towpath.gateway.apis import Api
+from towpath.gateway.frames import FrameError
+from towpath.gateway.nodes import hidden
+
+Change = Callable[[bytearray, int], bytes | bytearray]
+"""Changes a request, a frame, of a version."""
+
+
+def decoded(message: Any, frame: bytes | bytearray, version: int) -> Any:
+    """Decode a request with its header.
+
+    Raises:
+        FrameError: It is no such request.
+    """
+    try:
+        return message.decode(memoryview(frame)[4:], version=version, header=True)
+    except (ValueError, IndexError, struct.error, UnicodeDecodeError) as error:
+        raise FrameError(f"a request that is no {message.name} of version {version}") from error
+
+
+def initial(frame: bytes | bytearray, version: int) -> Any:
+    """Decode an InitProducerId request.
+
+    Raises:
+        FrameError: It is no such request.
+    """
+    return decoded(InitProducerIdRequest, frame, version)
+
+
+def _offsets(asked: Any) -> None:
+    for topic in asked.topics:
+        for each in topic.partitions:
+            each.committed_leader_epoch = NO_EPOCH
+
+
+def _topics(asked: Any) -> None:
+    for topic in asked.topics:
+        for each in topic.assignments or ():
+            each.broker_ids = [*map(hidden, each.broker_ids)]
+
+
+def _configs(asked: Any) -> None:
+    for each in asked.resources:
+        if each.resource_type == BROKER and each.resource_name.isdigit():
+            each.resource_name = str(hidden(int(each.resource_name)))
+
+
+def _recoded(message: Any, change: Callable[[Any], None], frame: bytearray, version: int) -> bytes:
+    asked = decoded(message, frame, version)
+    change(asked)
+    return bytes(asked.encode(header=True, framed=True))
+
+
+_CHANGED: Iterable[tuple[Api, Any, Callable[[Any], None]]] = (
+    (Api.OFFSET_COMMIT, OffsetCommitRequest, _offsets),
+    (Api.TXN_OFFSET_COMMIT, TxnOffsetCommitRequest, _offsets),
+    (Api.CREATE_TOPICS, CreateTopicsRequest, _topics),
+    (Api.CREATE_PARTITIONS, CreatePartitionsRequest, _topics),
+    (Api.DESCRIBE_CONFIGS, DescribeConfigsRequest, _configs),
+    (Api.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest, _configs),
+)
+CHANGES: dict[int, Change] = {
+    key: partial(_recoded, message, change) for key, message, change in _CHANGED
+}
+"""What changes a request, by its API key; others pass as they are."""

@@ -1,0 +1,138 @@
+"""Frames of Kafka's protocol: a size, then a request or an answer. Pure.
+
+Sizes and orders are those of Kafka's protocol page.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+LARGEST = 100 << 20
+"""Bytes of the largest frame, as brokers have it (`socket.request.max.bytes`). What is no frame is
+mostly larger: the beginning of a TLS alert, read as a size, is 352 MB."""
+SMALLEST = 10
+"""Bytes of a request's header without a client id."""
+
+_SIZE = struct.Struct(">i")
+_HEADER = struct.Struct(">ihhih")
+_FLEXIBLE_PRODUCE = 9
+_ACKS = struct.Struct(">h")
+
+
+class FrameError(ValueError):
+    """The bytes of a connection are no frames of Kafka's protocol."""
+
+
+class Frames:
+    """Cuts what a connection receives into frames.
+
+    Args:
+        smallest: Bytes of the smallest frame.
+    """
+
+    __slots__ = ("_data", "_smallest")
+
+    def __init__(self, smallest: int) -> None:
+        self._data, self._smallest = bytearray(), smallest
+
+    def cut(self, data: bytes) -> list[bytearray]:
+        """Return the frames that are whole with these bytes, each with its size before it.
+
+        Raises:
+            FrameError: A size cannot be one.
+        """
+        held = self._data
+        held += data
+        found, at = [], 0
+        while len(held) - at >= _SIZE.size:
+            (size,) = _SIZE.unpack_from(held, at)
+            if not self._smallest <= size <= LARGEST:
+                raise FrameError(f"a frame of {size} bytes")
+            end = at + _SIZE.size + size
+            if end > len(held):
+                break
+            found.append(held[at:end])
+            at = end
+        del held[:at]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The beginning of a request.
+
+    Attributes:
+        key: Its API key.
+        version: Its version.
+        correlation: What its answer begins with.
+        end: Where the client id ends: there the tags of a flexible header begin.
+    """
+
+    key: int
+    version: int
+    correlation: int
+    end: int
+
+
+def head(frame: bytes | bytearray) -> Head:
+    """Read the header of a request.
+
+    Raises:
+        FrameError: It ends before its header does.
+    """
+    try:
+        _, key, version, correlation, size = _HEADER.unpack_from(frame)
+    except struct.error as error:
+        raise FrameError("a frame without a header") from error
+    end = _HEADER.size + max(size, 0)
+    if end > len(frame):
+        raise FrameError("a frame that ends within its header")
+    return Head(key, version, correlation, end)
+
+
+def acks(frame: bytes | bytearray, of: Head) -> int:
+    """Return `acks` of a Produce request, version 3 or newer; with 0 there is no answer.
+
+    Raises:
+        FrameError: It ends before that.
+    """
+    at = of.end
+    try:
+        if of.version >= _FLEXIBLE_PRODUCE:
+            at = _after_tags(frame, at)
+            size, at = uvarint(frame, at)
+            at += max(size - 1, 0)
+        else:
+            (size,) = _ACKS.unpack_from(frame, at)
+            at += _ACKS.size + max(size, 0)
+        (found,) = _ACKS.unpack_from(frame, at)
+    except (struct.error, IndexError) as error:
+        raise FrameError("a request that ends early") from error
+    return int(found)
+
+
+def uvarint(data: bytes | bytearray, at: int) -> tuple[int, int]:
+    """Read an UNSIGNED_VARINT; return it, and where it ends.
+
+    Raises:
+        IndexError: The data ends before it does.
+        FrameError: It is longer than five bytes.
+    """
+    value = 0
+    for shift in range(0, 35, 7):
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise FrameError("a number of more than five bytes")
+
+
+def _after_tags(data: bytes | bytearray, at: int) -> int:
+    number, at = uvarint(data, at)
+    for _ in range(number):
+        _, at = uvarint(data, at)
+        size, at = uvarint(data, at)
+        at += size
+    return at

@@ -1,0 +1,74 @@
+"""The brokers of a cluster as clients of a gateway see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from towpath.cluster.connect.exchange import Address
+from towpath.cluster.metadata import Broker
+
+SHIFT = 1_000_000
+"""What is added to the ids of the source's brokers: the target's keep theirs, so that a client that
+leaves the gateway knows them already."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A broker of the source.
+
+    Attributes:
+        shown: Where clients reach it.
+        broker: Where it is itself.
+    """
+
+    shown: Address
+    broker: Address
+
+
+class Nodes:
+    """The brokers that the gateway relays to.
+
+    Args:
+        host: The host that clients are told.
+        port: That of the gateway's first listener; the broker N has the port behind it by N.
+        named: Addresses that the file names, by the broker's id.
+        opened: Called with each new node and its id, before a client hears of it.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        named: Mapping[int, Address],
+        opened: Callable[[int, Node], None],
+    ) -> None:
+        self._host, self._port, self._named, self._opened = host, port, named, opened
+        self._nodes: dict[int, Node] = {}
+
+    def learn(self, brokers: Iterable[Broker]) -> None:
+        """Take in where brokers are now; they may be new, or have moved."""
+        for broker in brokers:
+            node = self._nodes.get(broker.id)
+            if node is None:
+                shown = self._named.get(broker.id, (self._host, self._port + 1 + broker.id))
+                node = self._nodes[broker.id] = Node(shown, (broker.host, broker.port))
+                self._opened(broker.id, node)
+            node.broker = broker.host, broker.port
+
+    def address(self, number: int) -> Address:
+        """Return where clients reach a broker that was learnt."""
+        return self._nodes[number].shown
+
+    def __iter__(self) -> Iterator[tuple[int, Node]]:
+        return iter(sorted(self._nodes.items()))
+
+
+def shown(number: int) -> int:
+    """Return the id under which clients know a broker of the source; -1 stays "none"."""
+    return number + SHIFT if number >= 0 else number
+
+
+def hidden(number: int) -> int:
+    """Return the source's own id of a broker that a client names."""
+    return number - SHIFT if number >= SHIFT else number

@@ -1,0 +1,79 @@
+"""Answers that the gateway gives itself."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from kafka.protocol.metadata import ApiVersionsResponse
+from kafka.protocol.producer import InitProducerIdResponse
+
+from towpath.cluster.codes import UNSUPPORTED_VERSION
+from towpath.gateway.apis import Api
+from towpath.gateway.asked import initial
+from towpath.gateway.frames import Head
+
+FIRST_ID = 1 << 62
+"""The lowest producer id that the gateway gives. Brokers count theirs from 0, and Towpath's mirrors
+have theirs in [2^40, 2^40 + 2^61): an id of the gateway means one producer on both clusters."""
+_IDS = 1 << 61
+_EPOCH = 0
+
+
+class OwnAnswers:
+    """Answers for clients that no broker gives.
+
+    Args:
+        relayed: Lowest and highest version of each request that clients may send.
+    """
+
+    def __init__(self, relayed: Mapping[int, tuple[int, int]]) -> None:
+        self._relayed = relayed
+        self._random = random.SystemRandom()
+
+    def answer(self, frame: bytearray, head: Head) -> bytes | None:
+        """Return the gateway's own answer to a request, `None` if a broker answers it.
+
+        Raises:
+            FrameError: The request cannot be decoded.
+        """
+        if head.key == Api.API_VERSIONS:
+            return self._versions(head)
+        if head.key == Api.INIT_PRODUCER_ID and self.takes(head):
+            return self._producer_id(frame, head)
+        return None
+
+    def takes(self, head: Head) -> bool:
+        """Return whether clients may send a request of this kind and version."""
+        low, high = self._relayed.get(head.key, (0, -1))
+        return low <= head.version <= high
+
+    def _versions(self, head: Head) -> bytes:
+        """Answer ApiVersions; a newer version than ours gets ours in version 0 (KIP-511).
+
+        Features are left out: clients would use transactions of KIP-890, which name topics by ids.
+        """
+        known = self.takes(head)
+        answer = ApiVersionsResponse(
+            error_code=0 if known else UNSUPPORTED_VERSION,
+            api_keys=[
+                ApiVersionsResponse.ApiVersion(api_key=key, min_version=low, max_version=high)
+                for key, (low, high) in sorted(self._relayed.items())
+            ],
+        )
+        return _framed(answer, head.version if known else 0, head.correlation)
+
+    def _producer_id(self, frame: bytearray, head: Head) -> bytes | None:
+        """Answer an idempotent producer; a transactional one has its id of its coordinator."""
+        if initial(frame, head.version).transactional_id is not None:
+            return None
+        number = FIRST_ID + self._random.randrange(_IDS)
+        answer = InitProducerIdResponse(producer_id=number, producer_epoch=_EPOCH)
+        return _framed(answer, head.version, head.correlation)
+
+
+def _framed(answer: Any, version: int, correlation: int) -> bytes:
+    answer.API_VERSION = version
+    answer.with_header(correlation_id=correlation)
+    return bytes(answer.encode(header=True, framed=True))

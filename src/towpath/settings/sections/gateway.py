@@ -1,0 +1,63 @@
+"""The section `gateway`: where clients connect while their cluster moves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from towpath.settings.address import check_address, host_and_port
+from towpath.settings.shape import Section
+
+_ANY = "0.0.0.0", "::"  # noqa: S104, addresses that a file may name
+
+
+def _bootstrap(value: str) -> str:
+    return check_address(value, "0.0.0.0:9092")
+
+
+def _node(value: str) -> str:
+    return check_address(value, "kafka.example:9093")
+
+
+class GatewayConfig(Section):
+    """The section `gateway`: where clients connect while their cluster moves."""
+
+    listen: Annotated[str, AfterValidator(_bootstrap)] = Field(
+        description="HOST:PORT where `towpath gateway` listens for clients, which name it as their"
+        " bootstrap address. The broker N is reached at the same host, at this port + 1 + N."
+    )
+    advertised: str | None = Field(
+        None,
+        description="The host that clients are told. Default: that of `listen`.",
+    )
+    nodes: Mapping[int, Annotated[str, AfterValidator(_node)]] = Field(
+        {},
+        description="HOST:PORT that clients are told for a broker, by its id on the source, where"
+        " it is another than by default. The gateway listens on the same port.",
+    )
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port to listen on."""
+        return host_and_port(self.listen)
+
+    @property
+    def host(self) -> str:
+        """The host that clients are told."""
+        return self.advertised or self.address[0]
+
+    @property
+    def named(self) -> dict[int, tuple[str, int]]:
+        """Host and port that clients are told, of the brokers that the file names."""
+        return {number: host_and_port(address) for number, address in self.nodes.items()}
+
+    @model_validator(mode="after")
+    def _tells_a_host(self) -> Self:
+        if self.advertised is None and self.address[0] in _ANY:
+            raise ValueError(
+                f"`listen` has the address {self.address[0]}, which clients cannot connect to; name"
+                " the host that they reach under `advertised`"
+            )
+        return self
