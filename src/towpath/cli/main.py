@@ -67,7 +67,7 @@ _MODULES = {
     "archive": "towpath.archive.commands.archive:archive",
     "restore": "towpath.archive.commands.restore:restore",
     "kraft": "towpath.kraft.commands:kraft",
-    "gateway": "towpath.gateway.commands.gateway:gateway",
+    "gateway": "towpath.gateway.commands:gateway",
 }
 """Commands of all products and of those beside links; a product keeps its own commands. A command
 of links has a module of its name in `mirror/commands/`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import socket
-import ssl
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
