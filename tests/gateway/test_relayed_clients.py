@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +12,11 @@ from confluent_kafka import Consumer, Message, Producer
 from confluent_kafka.admin import AdminClient
 
 from tests.support.clusters.brokers import SharedCluster
-from tests.support.kafka import Record, create_topic, produce, wait_until
+from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
 from towpath.dev import ports
+from towpath.gateway.frames import SMALLEST
 from towpath.gateway.nodes import SHIFT
 from towpath.gateway.own import FIRST_ID
 from towpath.model.nouns import TopicName, TopicPartition
@@ -54,7 +56,6 @@ def served(
         yield Served(file, program, at, of_broker)
     finally:
         program.stop()
-        print(program.said)  # noqa: T201
         assert program.wait() == 0, program.said
 
 
@@ -141,3 +142,24 @@ def test_a_client_goes_on_where_it_committed(
     assert [each.value() for each in read(served.bootstrap, group, topic, 1)] == [b"10"]
     produce(source.bootstrap, topic, [Record(b"k", b"11")])
     assert [each.value() for each in read(source.bootstrap, group, topic, 1)] == [b"11"]
+
+
+def test_what_is_no_frame_costs_its_own_connection(
+    served: Served, source: SharedCluster, new_name: Callable[[str], str]
+) -> None:
+    topic = new_name("relay")
+    create_topic(source.bootstrap, topic, 1)
+    send(served.bootstrap, topic, 0, 1)
+    alert = b"\x15\x03\x03\x00\x02\x02\x28"
+    for start in (alert, b"GET / HTTP/1.1\r\n\r\n", framed(bytes(SMALLEST))):
+        with socket.create_connection(("127.0.0.1", served.port), 10) as strange:
+            strange.sendall(start)
+            assert strange.recv(1) == b"", "it is closed"
+    said = "a frame of 352518912 bytes"
+    wait_until(lambda: said in served.program.said, f"the log says why: {served.program.said}")
+    send(served.bootstrap, topic, 1, 1)
+    assert len(consume(source.bootstrap, topic, [0])) == 2
+
+
+def framed(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body

@@ -72,6 +72,7 @@ _COMMANDS = """\
 | `kraft rollback` | ZooKeeper is back | it was stopped, or no further step is safe |
 | `kraft finalize` | ZooKeeper is left for good | it was stopped, or no further step is safe |
 | `kraft status` | nothing is alarming | there is an alarm, a doubt, or something unseen |
+| `gateway` | stopped | |
 | `restore plan` | everything can be restored | something would be left out |
 | `restore run` | all is restored | it was stopped, or something is left out or lost |
 | `restore status` | all is restored | it is not, or something is lost |

@@ -1,4 +1,4 @@
-"""Answers as clients of a gateway may see them: its own addresses, one cluster id, no epochs.
+"""AnswerChanges as clients of a gateway may see them: its own addresses, one cluster id, no epochs.
 
 Everything that carries an address, an id of a broker, or a leader epoch is decoded and changed.
 """
@@ -19,7 +19,7 @@ from towpath.cluster.metadata import Broker
 from towpath.gateway.apis import Api
 from towpath.gateway.fetched import without_epochs
 from towpath.gateway.frames import FrameError
-from towpath.gateway.nodes import Nodes, shown
+from towpath.gateway.nodes import RelayedNodes, shown
 from towpath.model.nouns import ClusterId
 
 NO_EPOCH = -1
@@ -29,7 +29,7 @@ Change = Callable[[bytearray, int], bytes | bytearray]
 """Changes an answer, a frame, of a version."""
 
 
-class Answers:
+class AnswerChanges:
     """Changes answers of the source.
 
     Args:
@@ -37,7 +37,7 @@ class Answers:
         cluster: The cluster id that clients are told.
     """
 
-    def __init__(self, nodes: Nodes, cluster: ClusterId) -> None:
+    def __init__(self, nodes: RelayedNodes, cluster: ClusterId) -> None:
         self._nodes, self._cluster = nodes, cluster
         decoded: Mapping[Api, tuple[Any, Callable[[Any], None]]] = {
             Api.METADATA: (MetadataResponse, self._metadata),

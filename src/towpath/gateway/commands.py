@@ -7,12 +7,13 @@ import threading
 from collections.abc import Iterable
 
 from towpath.cli.options import LinkFile
-from towpath.cli.show.output import Output, OutputOption, console, line
+from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.connection import greet
 from towpath.cluster.connect.exchange import Versions, address_text
 from towpath.cluster.metadata import Broker
+from towpath.gateway.json_outputs import GatewayJson, RelayedNodeJson
 from towpath.gateway.nodes import shown
 from towpath.gateway.server import Behind, Gateway
 from towpath.model.errors import ConfigError, ConfigProblem
@@ -28,13 +29,16 @@ _SIDE = str(Side.SOURCE)
 
 def gateway(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     """Relay clients to the source until stopped, under the target's cluster id."""
-    del output
+    del output  # `show` reads it from the arguments
     config = load(file)
-    log.begin(LogWanted(LogLevel.WARNING))
+    log.begin(LogWanted(LogLevel.WARNING))  # connections that the gateway ends are named
     section = _section(config)
     with stopping() as stop:
         behind = look(config)
-        asyncio.run(_serve(config, section, behind, stop))
+        served = asyncio.run(_serve(config, section, behind, stop))
+    counts = served.counts
+    said = f"stopped: {counts.all} connections, {counts.ended} ended by the gateway"
+    show(line(said), _as_json(served, behind))
     return 0
 
 
@@ -82,7 +86,7 @@ def _taken(config: LinkConfig, brokers: Iterable[Broker]) -> Versions:
 
 async def _serve(
     config: LinkConfig, section: GatewayConfig, behind: Behind, stop: threading.Event
-) -> None:
+) -> Gateway:
     gateway = Gateway(config, section, behind)
     out = console(stderr=True)
     out.print(line(f"listening on {section.listen}; clients see cluster {behind.cluster}"))
@@ -90,5 +94,16 @@ async def _serve(
         at, real = address_text(node.shown), address_text(node.broker)
         out.print(line(f"  broker {shown(number)} at {at} is broker {number} at {real}"))
     await gateway.serve(stop)
-    counts = gateway.counts
-    out.print(line(f"stopped: {counts.all} connections, {counts.ended} ended by the gateway"))
+    return gateway
+
+
+def _as_json(gateway: Gateway, behind: Behind) -> GatewayJson:
+    return GatewayJson(
+        cluster=behind.cluster,
+        nodes=[
+            RelayedNodeJson(id=number, shown_id=shown(number), address=address_text(node.shown))
+            for number, node in gateway.nodes
+        ],
+        connections=gateway.counts.all,
+        ended=gateway.counts.ended,
+    )

@@ -14,7 +14,7 @@ leaves the gateway knows them already."""
 
 
 @dataclass(slots=True)
-class Node:
+class RelayedNode:
     """A broker of the source.
 
     Attributes:
@@ -26,7 +26,7 @@ class Node:
     broker: Address
 
 
-class Nodes:
+class RelayedNodes:
     """The brokers that the gateway relays to.
 
     Args:
@@ -41,10 +41,10 @@ class Nodes:
         host: str,
         port: int,
         named: Mapping[int, Address],
-        opened: Callable[[int, Node], None],
+        opened: Callable[[int, RelayedNode], None],
     ) -> None:
         self._host, self._port, self._named, self._opened = host, port, named, opened
-        self._nodes: dict[int, Node] = {}
+        self._nodes: dict[int, RelayedNode] = {}
 
     def learn(self, brokers: Iterable[Broker]) -> None:
         """Take in where brokers are now; they may be new, or have moved."""
@@ -52,7 +52,7 @@ class Nodes:
             node = self._nodes.get(broker.id)
             if node is None:
                 shown = self._named.get(broker.id, (self._host, self._port + 1 + broker.id))
-                node = self._nodes[broker.id] = Node(shown, (broker.host, broker.port))
+                node = self._nodes[broker.id] = RelayedNode(shown, (broker.host, broker.port))
                 self._opened(broker.id, node)
             node.broker = broker.host, broker.port
 
@@ -60,7 +60,7 @@ class Nodes:
         """Return where clients reach a broker that was learnt."""
         return self._nodes[number].shown
 
-    def __iter__(self) -> Iterator[tuple[int, Node]]:
+    def __iter__(self) -> Iterator[tuple[int, RelayedNode]]:
         return iter(sorted(self._nodes.items()))
 
 

@@ -1,7 +1,7 @@
 """One connection of a client, and the one to the broker that it is relayed to.
 
 A broker answers the requests of a connection in their order, so a queue knows what each answer is.
-Answers of the gateway's own wait there for those before them.
+AnswerChanges of the gateway's own wait there for those before them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from towpath.gateway.answers import Answers, Change
+from towpath.gateway.answers import AnswerChanges, Change
 from towpath.gateway.apis import Api
 from towpath.gateway.asked import CHANGES
 from towpath.gateway.frames import SMALLEST, FrameError, Frames, Head, acks, head
@@ -26,10 +26,10 @@ _WAITING = 64 << 10
 class Told(Protocol):
     """Told of what connections do."""
 
-    def opened(self, client: Client) -> None:
+    def opened(self, client: ClientConnection) -> None:
         """Count a connection of a client."""
 
-    def closed(self, client: Client, why: str) -> None:
+    def closed(self, client: ClientConnection, why: str) -> None:
         """Count the end of one; `why` is "" where the client ended it."""
 
 
@@ -50,7 +50,7 @@ class _Due:
     own: bytes | None = None
 
 
-class Client(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """A client's connection.
 
     Args:
@@ -62,8 +62,8 @@ class Client(asyncio.Protocol):
 
     def __init__(
         self,
-        connect: Callable[[Upstream], asyncio.Task[None]],
-        answers: Answers,
+        connect: Callable[[BrokerConnection], asyncio.Task[None]],
+        answers: AnswerChanges,
         own: OwnAnswers,
         told: Told,
     ) -> None:
@@ -72,7 +72,7 @@ class Client(asyncio.Protocol):
         self._due: deque[_Due] = deque()
         self._why = ""
         self._transport: asyncio.Transport
-        self._upstream: Upstream
+        self._upstream: BrokerConnection
         self._opening: asyncio.Task[None]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -80,7 +80,7 @@ class Client(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)  # noqa: S101
         self._transport = transport
         self._told.opened(self)
-        self._upstream = Upstream(self)
+        self._upstream = BrokerConnection(self)
         self._opening = self._connect(self._upstream)
 
     def data_received(self, data: bytes) -> None:
@@ -163,10 +163,10 @@ def _is_answered(frame: bytearray, asked: Head) -> bool:
     return asked.key != Api.PRODUCE or acks(frame, asked) != 0
 
 
-class Upstream(asyncio.Protocol):
+class BrokerConnection(asyncio.Protocol):
     """The connection to the broker; what is sent before it stands waits."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ClientConnection) -> None:
         self._client = client
         self._frames = Frames(_SMALLEST_ANSWER)
         self._waiting = bytearray()

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from towpath.cluster.connect.exchange import Address, Versions, address_text
 from towpath.cluster.connect.security import ssl_context
 from towpath.cluster.metadata import Broker
-from towpath.gateway.answers import Answers
+from towpath.gateway.answers import AnswerChanges
 from towpath.gateway.apis import relayed
-from towpath.gateway.nodes import Node, Nodes
+from towpath.gateway.nodes import RelayedNode, RelayedNodes
 from towpath.gateway.own import OwnAnswers
-from towpath.gateway.relay import Client, Upstream
+from towpath.gateway.relay import BrokerConnection, ClientConnection
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import ClusterId
 from towpath.runtime import log
@@ -44,7 +44,7 @@ class Behind:
 
 
 @dataclass(slots=True)
-class Counts:
+class ConnectionCounts:
     """Connections of clients: those that are open, all so far, and those the gateway ended."""
 
     open: int = 0
@@ -74,12 +74,12 @@ class Gateway:
         self._listeners: list[socket.socket] = []
         self._servers: list[asyncio.Task[asyncio.Server]] = []
         self._failed: list[ConfigProblem] = []
-        self._clients = set[Client]()
+        self._clients = set[ClientConnection]()
         self._turn = itertools.count()
         self._own = OwnAnswers(relayed(behind.versions))
-        self.counts = Counts()
-        self.nodes = Nodes(section.host, section.address[1], section.named, self._open)
-        self._answers = Answers(self.nodes, behind.cluster)
+        self.counts = ConnectionCounts()
+        self.nodes = RelayedNodes(section.host, section.address[1], section.named, self._open)
+        self._answers = AnswerChanges(self.nodes, behind.cluster)
         self._listen(section.address, "gateway.listen", self._brokers)
         self.nodes.learn(behind.brokers)
         if self._failed:
@@ -95,13 +95,13 @@ class Gateway:
             client.end("")
         self._close()
 
-    def opened(self, client: Client) -> None:
+    def opened(self, client: ClientConnection) -> None:
         """Count a connection of a client."""
         self._clients.add(client)
         self.counts.open += 1
         self.counts.all += 1
 
-    def closed(self, client: Client, why: str) -> None:
+    def closed(self, client: ClientConnection, why: str) -> None:
         """Count the end of one; it is logged where the gateway had to end it."""
         self._clients.discard(client)
         self.counts.open -= 1
@@ -115,7 +115,7 @@ class Gateway:
         first = next(self._turn) % max(len(found), 1)
         return found[first:] + found[:first]
 
-    def _open(self, number: int, node: Node) -> None:
+    def _open(self, number: int, node: RelayedNode) -> None:
         """Listen for clients of a broker; it may have appeared while clients are connected."""
         at = self._host, node.shown[1]
         self._listen(at, f"gateway.nodes.{number}", lambda: [node.broker])
@@ -133,13 +133,13 @@ class Gateway:
         made = self._loop.create_server(lambda: self._client(brokers), sock=listener)
         self._servers.append(self._loop.create_task(made))
 
-    def _client(self, brokers: Callable[[], Sequence[Address]]) -> Client:
-        def connect(upstream: Upstream) -> asyncio.Task[None]:
+    def _client(self, brokers: Callable[[], Sequence[Address]]) -> ClientConnection:
+        def connect(upstream: BrokerConnection) -> asyncio.Task[None]:
             return self._loop.create_task(self._connect(upstream, brokers()))
 
-        return Client(connect, self._answers, self._own, self)
+        return ClientConnection(connect, self._answers, self._own, self)
 
-    async def _connect(self, upstream: Upstream, brokers: Sequence[Address]) -> None:
+    async def _connect(self, upstream: BrokerConnection, brokers: Sequence[Address]) -> None:
         """Connect to the first of these brokers that accepts it."""
         why = "the cluster has no broker"
         tls = ssl_context(self._config.source.tls) if self._config.source.tls else None

@@ -21,6 +21,7 @@ _TABLES = (
     "towpath.mirror.show.json_outputs",
     "towpath.archive.show.json_outputs",
     "towpath.kraft.show.json_outputs",
+    "towpath.gateway.json_outputs",
 )
 """Modules with the outputs of each product, which keeps its own commands."""
 _PAGE = """\
