@@ -13,7 +13,7 @@ from kafka.protocol.consumer import OffsetFetchRequest
 
 from tests.support.kafka import Record, create_topic, produce
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin.groups.asking import Asking
+from towpath.cluster.admin.groups.asking import Asking, Stable
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Broker
 from towpath.dev.broker import LocalCluster
@@ -24,7 +24,8 @@ from towpath.settings import ClusterConfig
 
 BROKER = cast("Broker", "a broker")
 OPEN, FREE = (ClientGroup(name, GroupKind.CONSUMER) for name in ("open", "free"))
-TP = TopicPartition(TopicName("orders"), 0)
+TP, MAIL = (TopicPartition(TopicName(name), 0) for name in ("orders", "mail"))
+BEFORE = {TP: Commit(10), MAIL: Commit(3)}
 
 
 class _Coordinator:
@@ -47,25 +48,26 @@ class _Coordinator:
 
 
 def _said(group: str, *, pending: bool) -> Any:
-    partition = Answer(
+    orders = Answer(
         partition_index=0,
         error_code=88 if pending else 0,
         committed_offset=-1 if pending else 10,
         metadata="",
     )
-    topic = Answer(name="orders", partitions=[partition])
-    return Answer(group_id=group, error_code=0, topics=[topic])
+    mail = Answer(partition_index=0, error_code=0, committed_offset=3, metadata="")
+    topics = [Answer(name=TP.topic, partitions=[orders]), Answer(name="mail", partitions=[mail])]
+    return Answer(group_id=group, error_code=0, topics=topics)
 
 
-@pytest.mark.parametrize("stable", [False, True])
+@pytest.mark.parametrize("stable", [None, lambda tp: tp == TP])
 def test_a_group_with_an_open_transaction_fails_where_stable_offsets_are_asked_for(
-    stable: bool,
+    stable: Stable | None,
 ) -> None:
     asking = Asking(cast("Control", _Coordinator()), 1.0, stable=stable)
     said = asking.all({OPEN: BROKER, FREE: BROKER})
-    assert said[FREE] == {TP: Commit(10)}
-    if not stable:
-        assert said[OPEN] == {TP: Commit(10)}
+    assert said[FREE] == BEFORE
+    if stable is None:
+        assert said[OPEN] == BEFORE
         return
     assert OPEN not in said
     error = said.failed[OPEN]
@@ -77,8 +79,16 @@ def test_a_group_with_an_open_transaction_fails_where_stable_offsets_are_asked_f
 def test_offsets_that_a_transaction_may_change_are_marked() -> None:
     asking = Asking(cast("Control", _Coordinator()), 1.0, telling=True)
     said = asking.all({OPEN: BROKER, FREE: BROKER})
-    assert said == {OPEN: {TP: Commit(10, pending=True)}, FREE: {TP: Commit(10)}}
+    assert said == {OPEN: {**BEFORE, TP: Commit(10, pending=True)}, FREE: BEFORE}
     assert not said.failed
+
+
+def test_a_transaction_on_other_partitions_fails_nobody() -> None:
+    """Its offsets are those of before, so that no commit seems to be gone."""
+    asking = Asking(cast("Control", _Coordinator()), 1.0, stable=lambda tp: tp == MAIL)
+    said = asking.all({OPEN: BROKER, FREE: BROKER})
+    assert not said.failed
+    assert said == {OPEN: {**BEFORE, TP: Commit(10, pending=True)}, FREE: BEFORE}
 
 
 @pytest.mark.broker
@@ -100,9 +110,11 @@ def test_brokers_tell_that_a_transaction_of_the_group_is_open(
         assert admin.groups.offsets([client])[client] == {tp: Commit(0)}
         told = admin.groups.offsets([client], telling=True)[client]
         assert told == {tp: Commit(0, pending=True)}
-        said = admin.groups.offsets([client], stable=True)
+        said = admin.groups.offsets([client], stable=tp.__eq__)
         assert client not in said
         assert "a transaction of the group is open" in str(said.failed[client])
+        others = admin.groups.offsets([client], stable=tp.__ne__)
+        assert others[client] == {tp: Commit(0, pending=True)}
         writer.commit_transaction(30)
-        assert admin.groups.offsets([client], stable=True)[client] == {tp: Commit(1)}
+        assert admin.groups.offsets([client], stable=tp.__eq__)[client] == {tp: Commit(1)}
     reader.close()

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
 from tests.support.clients.groups import member
@@ -218,6 +220,28 @@ def test_a_target_that_deleted_further_than_the_source(cases: Cases) -> None:
 def test_include_and_exclude(options: Mapping[str, list[str]], names: set[str]) -> None:
     asked = GroupsConfig.model_validate(options)
     assert {each for each in ("app-a", "app-b", "job-a") if asked.matches(each)} == names
+
+
+def test_an_open_transaction_on_a_topic_that_is_not_mirrored_holds_no_group(cases: Cases) -> None:
+    address, beside = cases.source.bootstrap, f"{cases.name}_beside"
+    cases.mirror.catch_up()
+    cases.stand("both", "plain", 5)
+    commit(address, cases.group("both"), beside, 0, 0)
+    reader = Consumer({"bootstrap.servers": address, "group.id": cases.group("both")})
+    writer = Producer({"bootstrap.servers": address, "transactional.id": cases.name})
+    writer.init_transactions(30)
+    writer.begin_transaction()
+    whose = reader.consumer_group_metadata()
+    writer.send_offsets_to_transaction([Place(beside, 0, 1)], whose, 30)
+    with cases.syncing() as sync:
+        report = settle(sync, patience=0)
+        assert not report.failed
+        assert exact(cases.by_place(report)["both", "plain", 0], 5)
+        assert [why for each in report.groups for why in each.remarks] == []
+        writer.send_offsets_to_transaction([Place(cases.topic("plain"), 0, 6)], whose, 30)
+        assert [each.name for each in settle(sync, patience=0).failed] == [cases.group("both")]
+    writer.abort_transaction(30)
+    reader.close()
 
 
 def test_a_group_that_was_deleted_is_not_there(cases: Cases) -> None:

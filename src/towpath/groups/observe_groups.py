@@ -84,14 +84,20 @@ class SourceView:
     listed: frozenset[str] = frozenset()
 
 
-def source_now(config: GroupsConfig, source: Admin, *, stable: bool = False) -> SourceView:
+def source_now(
+    config: GroupsConfig,
+    source: Admin,
+    *,
+    stable: Callable[[TopicPartition], bool] | None = None,
+) -> SourceView:
     """Observe the groups at the source.
 
     Args:
         config: What the file asks for.
         source: The source.
-        stable: Whether a group fails whose offsets an open transaction may change. While a link
-            runs, what such a group has committed before is taken and marked, the rest later.
+        stable: Tells of which partitions a group fails if an open transaction may change its
+            offset there; by default of none. While a link runs, what such a group has committed
+            before is taken and marked, the rest later.
 
     Raises:
         ClusterError: The source cannot be reached.
@@ -99,7 +105,7 @@ def source_now(config: GroupsConfig, source: Admin, *, stable: bool = False) -> 
     listing = source.groups.listed()
     wanted = [each for name, each in listing.groups.items() if config.matches(name)]
     known = {each.group: each.coordinator for each in wanted}
-    said, now = source.groups.offsets(known, known, stable=stable, telling=not stable), now_ms()
+    said, now = source.groups.offsets(known, known, stable=stable, telling=True), now_ms()
     shares = {each: said[each] for each in said if each.kind is GroupKind.SHARE and said[each]}
     there = stands(source, shares, known)
     groups = {

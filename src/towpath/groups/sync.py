@@ -88,8 +88,9 @@ class GroupSync:
             last: Remember also what moved less than a minute ago.
             gone: The source is gone: take what the ledger knows of its groups.
             renew: Commit also what the target has already, so that all of it expires later. Clients
-                may go on there next, so a group with an open transaction has failed, except in a
-                failover (`ending`), whose source may never end it.
+                may go on there next, so a group has failed whose offsets in the link's topics an
+                open transaction may change, except in a failover (`ending`), whose source may never
+                end it.
             ending: Nothing more will be mirrored, so no position waits for that.
 
         Raises:
@@ -101,7 +102,11 @@ class GroupSync:
         source = (
             source_known(self._config, self._link.books)
             if gone
-            else source_now(self._config, self._link.source, stable=renew and not ending)
+            else source_now(
+                self._config,
+                self._link.source,
+                stable=self._is_meant if renew and not ending else None,
+            )
         )
         source = self._meant(source)
         report = self._brought(source, really=write, renew=renew, ending=ending)
@@ -112,6 +117,10 @@ class GroupSync:
             if last:
                 self.flush()
         return report
+
+    def _is_meant(self, tp: TopicPartition) -> bool:
+        """Whether positions in a source partition are brought over."""
+        return self._only(tp.topic) and self._reads_mirrored((tp,))
 
     def _meant(self, source: SourceView) -> SourceView:
         """Return the groups with their positions in the topics that are meant."""
@@ -189,7 +198,9 @@ class GroupSync:
         return SyncReport(
             at=now_ms(),
             groups=tuple(
-                with_open_transaction(self._kept(each, target), source.groups[each.group.name])
+                with_open_transaction(
+                    self._kept(each, target), source.groups[each.group.name].only(self._is_meant)
+                )
                 for each in done
             ),
             failed={**source.failed, **_failed(translated, target)},

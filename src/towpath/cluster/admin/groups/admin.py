@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from kafka.protocol.consumer import OffsetFetchRequest
 
-from towpath.cluster.admin.groups.asking import Asking, Commits, refused_for_now
+from towpath.cluster.admin.groups.asking import Asking, Commits, Stable, refused_for_now
 from towpath.cluster.admin.groups.changing import (
     Changing,
     Wanted,
@@ -97,7 +97,7 @@ class GroupAdmin:
         groups: Iterable[ClientGroup],
         known: Mapping[ClientGroup, Broker] | None = None,
         *,
-        stable: bool = False,
+        stable: Stable | None = None,
         telling: bool = False,
     ) -> Answers[ClientGroup, Commits]:
         """Return the offsets of groups: commits, or start offsets of share groups.
@@ -107,7 +107,8 @@ class GroupAdmin:
         Args:
             groups: The groups.
             known: Their coordinators, as far as they were listed.
-            stable: Whether a group fails whose offsets an open transaction may change.
+            stable: Tells of which partitions a group fails if an open transaction may change its
+                offset there; elsewhere such offsets are pending.
             telling: Whether such offsets are pending instead; those of before may be -1.
 
         Raises:

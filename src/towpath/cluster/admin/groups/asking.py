@@ -27,6 +27,7 @@ _GROUPS = 100
 """Consumer groups that one request asks for."""
 
 Commits = dict[TopicPartition, Commit]
+Stable = Callable[[TopicPartition], bool]
 _Ask = Callable[[Broker, Sequence[str], Deadline], Sequence[Any]]
 
 
@@ -36,10 +37,12 @@ class Asking:
     Args:
         control: The cluster.
         patience: Seconds for each request. A broker that does not answer one gets no more.
-        stable: Whether a group with an open transaction has failed (UNSTABLE_OFFSET_COMMIT); else
-            its offsets are those from before the transaction (KIP-447).
-        telling: Whether offsets that such a transaction may change are marked as pending. Groups
-            that have some are asked for once more; all others cost nothing.
+        stable: Tells of which partitions a group has failed if an open transaction may change its
+            offset there (UNSTABLE_OFFSET_COMMIT). All other offsets are those from before the
+            transaction (KIP-447).
+        telling: Whether offsets that such a transaction may change are marked as pending, as they
+            are with `stable`, too. Groups that have some are asked for once more; all others cost
+            nothing.
     """
 
     def __init__(
@@ -47,11 +50,11 @@ class Asking:
         control: Control,
         patience: float,
         *,
-        stable: bool = False,
+        stable: Stable | None = None,
         telling: bool = False,
     ) -> None:
         self._control, self._patience = control, patience
-        self._stable, self._telling = stable, telling and not stable
+        self._stable, self._telling = stable or _nowhere, telling or stable is not None
         self._known: dict[TopicPartition, TopicPartition] = {}
         self._found: dict[ClientGroup, Commits] = {}
         self._failed: dict[ClientGroup, ClusterError] = {}
@@ -93,8 +96,8 @@ class Asking:
             said = self._asked(ask, broker, left[:_GROUPS])
             # A broker before Kafka 3.0 answers about the first group only.
             for group, answer in zip(left, said, strict=False):
-                open_ = frozenset(_pending(answer)) if not shared and self._telling else None
-                if open_ and pending is None:
+                open_ = frozenset(() if shared or pending is not None else _pending(answer))
+                if open_ and not any(map(self._stable, open_)):
                     found[group] = open_
                     continue
                 self._take(group, answer, shared=shared)
@@ -134,8 +137,7 @@ class Asking:
     def _offsets_of(
         self, broker: Broker, names: Sequence[str], deadline: Deadline
     ) -> Sequence[Any]:
-        stable = self._stable or self._telling
-        return self._fetched(broker, names, deadline, stable=stable)
+        return self._fetched(broker, names, deadline, stable=self._telling)
 
     def _before(self, broker: Broker, names: Sequence[str], deadline: Deadline) -> Sequence[Any]:
         return self._fetched(broker, names, deadline, stable=False)
@@ -153,6 +155,10 @@ class Asking:
         )
         answer = self._control.ask(broker, request, deadline, ASKING, newest=_TOPICS_BY_NAME)
         return _in_order(answer.groups, names) if answer.groups else [answer]
+
+
+def _nowhere(_: TopicPartition) -> bool:
+    return False
 
 
 def _in_order(groups: Iterable[Any], names: Sequence[str]) -> Sequence[Any]:
