@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.archive.archiving import Archive
+from tests.support.bare_base import towpath
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import Record, consume, create_topic, produce
-from tests.support.program import Program
+from tests.support.program import environment
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(240)]
 
@@ -35,16 +36,20 @@ def test_a_topic_is_archived_verified_and_restored_without_java(
     )
     java = {"JAVA_HOME": str(tmp_path / "no-java")}
 
-    def towpath(what: str, verb: str, *more: str) -> Any:
-        words = what, verb, str(archive.file), *more, "--output", "json"
-        program = Program(tmp_path, *words, env=java, name=verb)
-        assert program.wait() == 0, program.said
-        return program.json
-
-    towpath("archive", "run", "--until-caught-up")
-    assert towpath("archive", "verify", "--deep", "--parallelism", "1")["partitions"]
-    towpath("archive", "compact", "--now")
-    assert towpath("restore", "run", "--verify")["comparison"]["proven"]
+    commands = [
+        (what, verb, archive.file, *more, "--output", "json")
+        for what, verb, *more in (
+            ("archive", "run", "--until-caught-up"),
+            ("archive", "verify", "--deep", "--parallelism", "1"),
+            ("archive", "compact", "--now"),
+            ("restore", "run", "--verify"),
+        )
+    ]
+    done = towpath(environment() | java, *commands)
+    assert [each.returncode for each in done] == [0] * 4, done
+    _, verified, _, restored = (json.loads(each.stdout) for each in done)
+    assert verified["partitions"]
+    assert restored["comparison"]["proven"]
     there = consume(source.bootstrap, topic, (0, 1))
     assert len(there) == 200
     assert consume(target.bootstrap, f"{topic}.restored", (0, 1)) == there

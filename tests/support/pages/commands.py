@@ -13,7 +13,7 @@ import typer
 from typer._click.exceptions import MissingParameter
 from typer.main import get_command
 
-from towpath.cli.main import program
+from towpath.cli.main import program, wanted_of
 
 _BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _ENDS = {"&&", "||", "|", ">", ";", "&"}
@@ -67,9 +67,15 @@ def parsed(arguments: Sequence[str], *, whole: bool = True) -> dict[str, Any]:
     return {}
 
 
+@cache
+def _group(wanted: str) -> Any:
+    """Return the command line with this command loaded completely."""
+    return get_command(program([wanted] if wanted else []))
+
+
 @cache  # many pages and messages name the same command
 def _parsed(arguments: tuple[str, ...]) -> dict[str, Any]:
-    group: Any = get_command(program(arguments))
+    group: Any = _group(wanted_of(arguments))
     context = group.make_context("towpath", list(arguments))
     while True:
         rest = [*context._protected_args, *context.args]
