@@ -8,12 +8,11 @@ import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
 
 from tests.support.archive.archives import COMPACTOR, WRITER
 from tests.support.archive.segments import TINY, buffer
@@ -38,6 +37,9 @@ from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId, TopicName
 from towpath.settings import check
 from towpath.wire.plain import Record
 
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
 NewName = Callable[[str], str]
 UNSEEN = b"parquet-cpp"
 """Bytes of a footer that no reader looks at, as they look at no statistics that are wrong."""
@@ -51,6 +53,8 @@ def stored(tmp_path: Path, new_name: NewName) -> StoredArchive:
 
 
 def catalog(stored: StoredArchive) -> Catalog:
+    from pyiceberg.catalog import load_catalog
+
     uri = f"sqlite:///{stored.folder}/catalog.db"
     return load_catalog("towpath", type="sql", uri=uri)
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyiceberg.catalog import load_catalog
 
 from tests.support.archive.archiving import Archive
 from tests.support.clusters.brokers import SharedCluster
@@ -269,6 +268,8 @@ def test_compaction_and_tables_across_a_cut(new_cut: Callable[..., Cut], here: H
 
 def assert_table(scene: Cut, here: Here, uri: str) -> None:
     """Register, and compare the table with what is archived of the newest history."""
+    from pyiceberg.catalog import load_catalog
+
     ended = here("archive", "register", str(scene.archive.file), "-o", "json")
     assert ended.code == 0, ended.said
     table = load_catalog("towpath", type="sql", uri=uri).load_table(("kafka", scene.topic))
