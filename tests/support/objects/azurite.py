@@ -26,6 +26,8 @@ from towpath.store.azure.azure_login import KeyLogin
 
 VERSION = "3.37.0"
 ACCOUNT = "towpathtests"
+_START = 300.0
+"""Seconds in which it starts: it reads thousands of files, from a cold disk a minute long."""
 KEY = base64.b64encode(b"a key of the tests, 32 bytes long").decode()
 _SCRIPT = Path("node_modules", "azurite", "dist", "src", "blob", "main.js")
 
@@ -66,7 +68,7 @@ class AzureStore:
         command += [str(folder), "--blobHost", "127.0.0.1", "--blobPort", str(self.port)]
         command += ["--disableTelemetry"]
         accounts = {"AZURITE_ACCOUNTS": f"{ACCOUNT}:{KEY}"}
-        self._process = serving(command, self.port, folder / "azurite.log", accounts)
+        self._process = serving(command, self.port, folder / "azurite.log", accounts, _START)
 
     def stop(self) -> None:
         """End it."""

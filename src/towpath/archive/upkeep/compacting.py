@@ -219,7 +219,8 @@ class ScheduledCompaction:
                     _next(rule) if rule in now else at
                     for rule, at in zip(self._rules, due, strict=True)
                 ]
-            self._recall()
+            if not self._stop.is_set():
+                self._recall()
             self._stop.wait(_pause(due))
 
     def _recall(self) -> None:

@@ -72,16 +72,21 @@ def run(
         SparkStartError: Spark did not start.
         SparkUnencryptedError: Credentials would leave this machine unencrypted.
     """
+    # What follows the last commit must not wait for a store that is away: a stop takes a minute.
+    leaving = threading.Event()
     with ExitStack() as stack:
         meter = stack.enter_context(telling_archive(config))
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
-        store = stack.enter_context(Store(hasty(config.store)))
+        store = stack.enter_context(Store(hasty(config.store), stop=leaving))
         spark.require_allowed()
         made = _Run(config, wishes, source, store, stop, show, meter)
         stack.callback(made.close)
-        if made.prepare(stack):
-            made.enter(ArchivePhase.STARTING)
-            made.go(spark.result())
+        try:
+            if made.prepare(stack):
+                made.enter(ArchivePhase.STARTING)
+                made.go(spark.result())
+        finally:
+            leaving.set()
         return made.progress
 
 
