@@ -127,6 +127,28 @@ def test_clients_that_have_moved_before_may_have_read_on() -> None:
             assert all("stood at offset 4 at the source" in text for text in told)
 
 
+def test_a_group_that_moved_at_the_source_is_told_by_what_is_known() -> None:
+    """Clients may have read, or somebody has set the group: the offset does not say who it was."""
+    books = LinkBooks(LINK)
+    [cut] = cuts(LINK, [ROW], ())
+    books.of(ROW.tp).cuts[cut.producer_id] = cut
+    books.of(ROW.tp).opened = opened(ROW.tp, producer_id=cut.producer_id)
+    [group] = report(replace(DUE, outcome=PositionOutcome.CONFIRMED)).groups
+    books.take(group_entry(LINK, group, {}, None))
+
+    def told(now: int) -> str:
+        [text] = unmoved(report(replace(DUE, reason=AHEAD, source=SourceOffset(now))), books)
+        return text
+
+    on, back = told(7), told(2)
+    for text, now in ((on, 7), (back, 2)):
+        where = "it stood at offset 5 at the source when the target got its position, and stands at"
+        assert f"{where} {now} now: " in text
+    assert "clients read there, or somebody set it on" in on
+    assert "somebody set it back" in back
+    assert "clients read there" not in back
+
+
 def test_unread_records_that_the_target_lacks_need_the_word_of_their_group() -> None:
     lost = PassedOver(group=GROUP, tp=ROW.tp, first=10, end=60, records=50)
     other = replace(lost, group=ClientGroup("mail", GroupKind.SHARE), records=1)

@@ -89,9 +89,15 @@ def _reads_on(position: GroupPosition, books: LinkBooks) -> str:
     last = seen.positions.get(position.tp) if seen is not None else None
     if last is None or last.base < 0 or last.base == position.source:
         return ""
+    who = (
+        "clients read there, or somebody set it on"
+        if position.source > last.base
+        else "somebody set it back, an operator or a client"
+    )
     return (
         f"; it stood at offset {last.base} at the source when the target got its position, and"
-        f" stands at {position.source} now, so clients read there, too: stop those of one side"
+        f" stands at {position.source} now: {who}. Let its clients run on one side only; if the"
+        " target's position is the wrong one, delete the group there and cut over again"
     )
 
 
