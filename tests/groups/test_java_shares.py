@@ -17,6 +17,9 @@ from towpath.groups.group_standings import look_at_groups
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
 from towpath.ledger.offsets import Exactness
+from towpath.model.groups import ClientGroup, Commit, GroupKind
+from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.reasons import ReasonCode
 
 pytestmark = [pytest.mark.broker, pytest.mark.soak]
 _PROGRAM = Path(__file__).parents[1] / "support" / "java" / "ShareMember.java"
@@ -72,3 +75,36 @@ def test_what_a_share_group_accepted_comes_again_only_as_it_is_told(
     assert read(target, done, name, 5) == list(range(10, 15)), "none twice, none passed over"
     rest = list(range(start, 15))
     assert read(target, holes, name, len(rest)) == rest, "all that it had released, too"
+
+
+def test_a_share_group_that_was_set_back_passes_over_nothing(
+    tmp_path: Path,
+    target: SharedCluster,
+    old: Callable[[str], SharedCluster],
+    new_name: Callable[[str], str],
+) -> None:
+    """It was all accepted once, was set back, and has accepted more since, with a hole."""
+    source = old("4.4.0")
+    mirror = Mirror(tmp_path, source, target, new_name("back"))
+    name, on = mirror.topic, f"{mirror.topic}-on"
+    group = ClientGroup(f"{name}-back", GroupKind.SHARE)
+    mirror.sections = f"groups:\n  include: ['{name}-.*']\n"
+    mirror.create()
+    produce(source.bootstrap, name, [Record(b"k", b"v")] * 10)
+    for each in (group.name, on):
+        assert read(source, each, name, 10) == list(range(10))
+    mirror.catch_up()
+    with open_link(mirror.config) as link:
+        sync = GroupSync(link)
+        assert [each.source for each in sync.once(last=True).positions] == [10, 10]
+        tp = TopicPartition(TopicName(name), 0)
+        link.source.groups.write({group: {tp: Commit(0)}})
+        produce(source.bootstrap, name, [Record(b"k", b"v")] * 5)
+        mirror.catch_up()
+        assert read(source, group.name, name, 15, 4) == list(range(15))
+        assert read(source, on, name, 5, 12) == list(range(10, 15))
+        again, further = sync.once().positions
+        assert (further.reason, 10 <= further.source <= 12) == (None, True), "it was not set back"
+        assert again.source <= 4, "offset 4 was released"
+        assert again.reason is not None
+        assert again.reason.code is ReasonCode.GROUP_AHEAD, "the target is not set back in silence"

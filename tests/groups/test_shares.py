@@ -27,8 +27,14 @@ def test_a_broker_that_tells_no_lag_says_nothing_of_what_comes_again() -> None:
 
 def test_what_was_all_accepted_once_is_never_given_back() -> None:
     stand = ShareStand(start=0, lag=40, before=150, after=150)
-    assert stand.place(100) == (100, 10)
+    assert stand.place(110) == (110, 0), "nothing was acknowledged since"
     assert stand.place(120) == (0, 110), "it was set back: it cannot have accepted 120"
+
+
+def test_a_start_that_stays_behind_further_records_was_set_back() -> None:
+    """The next acknowledgement writes the start that was reached, so some record may be left."""
+    stand = ShareStand(start=0, lag=1, before=15, after=15)
+    assert stand.place(10) == (0, 14)
 
 
 @given(

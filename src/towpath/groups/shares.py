@@ -58,9 +58,12 @@ class ShareStand:
         if self.lag < 0:
             return self.start, UNKNOWN
         accepted = max(0, self.after - self.start - self.lag)
-        # A group that was set back has accepted too little for that.
-        proven = last - self.start if 0 < last - self.start <= accepted else 0
-        return self.start + proven, accepted - proven
+        # The next acknowledgement writes the start that was reached by then. So a start that is
+        # still behind that look means that nothing was accepted since, or that the group was set
+        # back, and has left any record out.
+        if accepted == last - self.start:
+            return last, 0
+        return self.start, accepted
 
 
 def stands(
