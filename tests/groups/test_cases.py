@@ -258,6 +258,26 @@ def test_a_group_that_was_deleted_is_not_there(cases: Cases) -> None:
         )
 
 
+def test_what_a_move_leaves_is_named(cases: Cases) -> None:
+    """Topics of a Streams application that the file leaves out, and a group that went since."""
+    address, app, went = cases.source.bootstrap, cases.group("app"), cases.group("went")
+    inner = create_topic(address, f"{app}-sum-changelog")
+    cases.mirror.catch_up()
+    for which in ("app", "went"):
+        cases.stand(which, "plain", 5)
+    with cases.syncing() as sync:
+        assert [why for each in sync.once(last=True).groups for why in each.remarks] == []
+        admin = AdminClient({"bootstrap.servers": address})
+        admin.delete_consumer_groups([went])[went].result(30)
+        for report in (sync.once(write=False), settle(sync, patience=0)):
+            told = {each.group.name: each.remarks for each in report.groups}
+            assert told.keys() == {app, went}
+            assert [each.code for each in told[app]] == [ReasonCode.STREAMS_TOPICS_LEFT_OUT]
+            assert inner in str(told[app][0])
+            assert [each.code for each in told[went]] == [ReasonCode.GROUP_GONE_AT_SOURCE]
+            assert f"({cases.topic('plain')}-0: 5)" in str(told[went][0])
+
+
 def test_every_offset_of_a_log_can_be_read_back(cases: Cases) -> None:
     """What stands where nothing is, is the record before; what does not exist is refused."""
     from towpath.cluster.admin import Admin

@@ -119,6 +119,17 @@ TEXTS = {
         " offsets (Kafka 4.2 and newer do, where the feature streams.version is on): run it there"
         " with `group.protocol=classic`, or upgrade the target"
     ),
+    Reason.of(ReasonCode.STREAMS_TOPICS_LEFT_OUT, topics="app-sum-changelog"): (
+        "the file leaves out app-sum-changelog, which Kafka Streams has made for the application of"
+        " this name: on the target, its state is restored from nothing where the changelog is"
+        " missing, and what waits in a repartition topic is never processed; add them to"
+        " `topics.include`"
+    ),
+    Reason.of(ReasonCode.GROUP_GONE_AT_SOURCE, mirror="g", places="orders-0: 5"): (
+        "the source no longer has this group, as it was deleted or has expired there; group g stays"
+        " on the target with its offsets (orders-0: 5), where clients of that name would go on:"
+        " delete it there if that is not meant"
+    ),
     Reason.of(ReasonCode.GROUP_TRANSACTION_OPEN, group="g", places="orders-0"): (
         "a transaction of group g is open at the source, which commits other offsets (orders-0); a"
         " cutover moves the group when its producer has committed or aborted it"

@@ -74,19 +74,32 @@ class Deletions:
         for name, tps in sorted(parts.items()):
             yield self._some(known[name], tps, mirrors)
 
-    def _missing(
-        self, known: Mapping[str, SeenGroup], view: SourceView
-    ) -> Iterator[tuple[str, TopicPartition | None]]:
-        """Yield the groups and commits that the source no longer has."""
+    def gone(self, known: Mapping[str, SeenGroup], view: SourceView) -> Iterator[str]:
+        """Yield the groups that the source no longer has.
+
+        Args:
+            known: What the ledger holds of groups.
+            view: The source as it is now.
+
+        Raises:
+            ClusterError: The source cannot be reached.
+        """
         if view.unlisted:
             return
         wanted = {name: each for name, each in known.items() if self.config.matches(name)}
         absent = [each.client for name, each in wanted.items() if name not in view.listed]
         # A listing may lack a group whose coordinator has just moved; that coordinator is asked.
         said = self.source.groups.offsets(absent) if absent else Answers({}, {})
-        for client, commits in said.items():
-            if not commits:
-                yield client.name, None
+        yield from (client.name for client, commits in said.items() if not commits)
+
+    def _missing(
+        self, known: Mapping[str, SeenGroup], view: SourceView
+    ) -> Iterator[tuple[str, TopicPartition | None]]:
+        """Yield the groups and commits that the source no longer has."""
+        if view.unlisted:
+            return
+        yield from ((name, None) for name in self.gone(known, view))
+        wanted = {name: each for name, each in known.items() if self.config.matches(name)}
         there = {name: each for name, each in wanted.items() if _may_lack_some(each, view)}
         lacking = {
             name: entry.positions.keys()

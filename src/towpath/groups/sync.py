@@ -15,6 +15,7 @@ from towpath.groups.deletions import Deletions
 from towpath.groups.earlier import EarlierLinks
 from towpath.groups.foreign_topics import ForeignTopics, was_mirrored_before
 from towpath.groups.keeping import Keeper
+from towpath.groups.left_behind import gone_at_source, with_left_out
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.naming import with_target_names
 from towpath.groups.observe_groups import (
@@ -116,7 +117,35 @@ class GroupSync:
                 report = self._deleted(source, report)
             if last:
                 self.flush()
-        return report
+        # Somebody waits for that answer; the syncs of a run need not look at all topics each time.
+        told = (renew or not write) and not (gone or ending)
+        return self._with_left(source, report) if told else report
+
+    def _with_left(self, source: SourceView, report: SyncReport) -> SyncReport:
+        """Return the report with what does not move with groups, and groups that went."""
+        listed = self._link.source.topics.describe()
+        left_out = [each for each in listed if not self._reads_mirrored([TopicPartition(each, 0)])]
+        groups = with_left_out(report.groups, left_out)
+        return replace(report, groups=(*groups, *self._gone(source, report)))
+
+    def _gone(self, source: SourceView, report: SyncReport) -> Iterator[GroupReport]:
+        """Yield the groups that the source had before, and of which the target has offsets.
+
+        Behind a cutover, that is as it should be.
+        """
+        here = {each.mirror_group for each in report.groups} | {""}
+        known = {
+            name: each
+            for name, each in self._memory.all.items()
+            if each.mirror_group not in here
+            and any(self._is_meant(tp) and not self._link.books.of(tp).cut for tp in each.positions)
+        }
+        went = {
+            ClientGroup(known[name].mirror_group, known[name].of): known[name]
+            for name in sorted(self._deletions.gone(known, source))
+        }
+        said = self._link.target.groups.offsets(went) if went else {}
+        yield from (gone_at_source(went[each], said[each], now_ms()) for each in said if said[each])
 
     def _is_meant(self, tp: TopicPartition) -> bool:
         """Whether positions in a source partition are brought over."""

@@ -333,6 +333,17 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             " offsets (Kafka 4.2 and newer do, where the feature streams.version is on): run it"
             " there with `group.protocol=classic`, or upgrade the target"
         ),
+        ReasonCode.STREAMS_TOPICS_LEFT_OUT: lambda topics: (
+            f"the file leaves out {topics}, which Kafka Streams has made for the application of"
+            " this name: on the target, its state is restored from nothing where the changelog is"
+            " missing, and what waits in a repartition topic is never processed; add them to"
+            " `topics.include`"
+        ),
+        ReasonCode.GROUP_GONE_AT_SOURCE: lambda mirror, places: (
+            "the source no longer has this group, as it was deleted or has expired there; group"
+            f" {mirror} stays on the target with its offsets ({places}), where clients of that name"
+            " would go on: delete it there if that is not meant"
+        ),
         ReasonCode.GROUP_MAY_EXPIRE: lambda group, retention: (
             f"group {group} had members on the target once, so all its offsets expire together"
             f"{after(retention)} after the last member left, whenever they were committed, and no"
