@@ -124,8 +124,8 @@ def test_records_that_only_read_uncommitted_sees_are_counted(mirror: Mirror) -> 
         lag_records=0,
     )  # fmt: skip
     books = mirror.books()
-    assert verdict(row, books, found, "", "").verdict is Verdict.EQUAL
-    said = verdict(row, books, found, "", "", uncommitted=True)
+    assert verdict(row, books, found, "").verdict is Verdict.EQUAL
+    said = verdict(row, books, found, "", uncommitted=True)
     assert said.verdict is Verdict.DIFFERENT
     assert said.why == "3 records on the target are seen with read_uncommitted only"
 

@@ -15,7 +15,7 @@ from towpath.groups.observe_groups import SourceGroup, TargetView
 from towpath.groups.sync import with_open_transaction
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.offsets import Exactness, OffsetMap, TranslatedOffset
-from towpath.model.errors import UnreachableError
+from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
@@ -268,3 +268,12 @@ def test_an_open_transaction_of_a_group_is_told() -> None:
     (told,) = with_open_transaction(report, replace(source(5), pending=frozenset({TP}))).remarks
     assert told.code is ReasonCode.GROUP_TRANSACTION_OPEN
     assert str(TP) in str(told)
+
+
+def test_members_whose_kind_nobody_tells_are_named_with_the_missing_right() -> None:
+    """The broker's refusal was passed over, as if they were members of no Streams application."""
+    error = RefusedError("target", "asking for the members of groups", 30, "REFUSED", "add it")
+    there = replace(target(None, "Stable"), untold={GROUP: error})
+    found = only(translated(5, EXACT[Exactness.EXACT]), there)
+    assert why(found) is ReasonCode.GROUP_HAS_MEMBERS
+    assert str(error) in str(found.reason)

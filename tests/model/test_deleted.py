@@ -57,10 +57,13 @@ def test_what_configs_let_a_broker_delete(configs: dict[str, str] | None, found:
         (Retention(deletes=False), True, (Deleter.REQUEST,)),
         (Retention(deletes=False, requests=False), True, (Deleter.UNKNOWN,)),
         (Retention(known=False), True, (Deleter.UNKNOWN,)),
+        (Retention(ms=5), None, (Deleter.UNKNOWN,)),
+        (Retention(ms=5, bytes=7), None, (Deleter.SIZE, Deleter.UNKNOWN)),
+        (Retention(bytes=7), None, (Deleter.SIZE,)),
     ],
 )
 def test_by_what_records_were_deleted(
-    retention: Retention, old: bool, by: tuple[Deleter, ...]
+    retention: Retention, old: bool | None, by: tuple[Deleter, ...]
 ) -> None:
     assert retention.by(old=old) == by
 

@@ -289,6 +289,15 @@ TEXTS = {
     Reason.of(ReasonCode.GROUP_HAS_MEMBERS, group="g", state="Stable"): (
         "group g has members on the target (Stable), and nothing is written under them"
     ),
+    Reason.of(
+        ReasonCode.GROUP_HAS_MEMBERS,
+        group="h",
+        state="Stable",
+        why=Reason.of(ReasonCode.ASKED_FOR),
+    ): (
+        "group h has members on the target (Stable), and nothing is written under them; it is not"
+        " known whether a closed application holds it (asked for by `records.offsets: mapped`)"
+    ),
     Reason.of(ReasonCode.GROUP_NOT_EMPTY, state="Stable"): (
         "the group is Stable at the source, and `groups.states: empty` asks for groups without"
         " members"

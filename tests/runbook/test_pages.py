@@ -27,7 +27,7 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.runbook import RunbookPage, pages, pointers
 
 HEADINGS = ["What it means", "What is safe", "What to look at", "What to do"]
-OF_COMMANDS = {"FAULT", "DIFFERENT", "ARCHIVE_DIFFERENT"}
+OF_COMMANDS = {"FAULT", "DIFFERENT", "NOT_PROVEN", "ARCHIVE_DIFFERENT"}
 """Codes of commands that are neither reasons nor errors."""
 SOURCE = Path(towpath.__file__).parent
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from towpath.cluster.admin.groups import GroupState
 from towpath.groups.model import GroupPosition, PositionOutcome
 from towpath.groups.observe_groups import SourceGroup, TargetView
 from towpath.groups.shares import bounded
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.offsets import NOWHERE, Exactness, TranslatedOffset
+from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
@@ -269,8 +271,15 @@ def _taken(client: ClientGroup, target: TargetView) -> Reason | None:
     if there is not None and there.has_members:
         if client in target.held:
             return Reason.of(ReasonCode.GROUP_HELD, group=client.name)
-        return Reason.of(ReasonCode.GROUP_HAS_MEMBERS, group=client.name, state=there.state)
+        return _members(client, there, target.untold.get(client))
     return None
+
+
+def _members(client: ClientGroup, there: GroupState, untold: ClusterError | None) -> Reason:
+    code = ReasonCode.GROUP_HAS_MEMBERS
+    if untold is None:
+        return Reason.of(code, group=client.name, state=there.state)
+    return Reason.of(code, group=client.name, state=there.state, why=untold.reason)
 
 
 def _alike(there: GroupKind, here: GroupKind) -> bool:

@@ -169,6 +169,7 @@ class TargetView:
         unable: Kinds of groups among those asked for that the target does not take, and why.
         held: Groups whose members are those of Kafka Streams applications (classic protocol). One
             that was closed does not leave, so it holds its group for its session timeout (KIP-812).
+        untold: Groups with members of which that is not known, and why.
     """
 
     groups: Mapping[str, GroupState] = field(default_factory=dict)
@@ -181,6 +182,7 @@ class TargetView:
     unlisted: tuple[ClusterError, ...] = ()
     unable: Mapping[GroupKind, Reason] = field(default_factory=dict)
     held: frozenset[ClientGroup] = frozenset()
+    untold: Mapping[ClientGroup, ClusterError] = field(default_factory=dict)
 
 
 def target_now(
@@ -240,7 +242,8 @@ def with_blocked_groups(
     if not joined:
         return view
     said = target.groups.assignors(joined)
-    return replace(view, held=frozenset(each for each in said if said[each] == _STREAMS))
+    held = frozenset(each for each in said if said[each] == _STREAMS)
+    return replace(view, held=held, untold=said.failed)
 
 
 def surely(target: Admin, view: TargetView, groups: Iterable[ClientGroup]) -> TargetView:

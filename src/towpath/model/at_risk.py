@@ -22,6 +22,11 @@ def at_risk_text(offsets: int) -> str:
     return f"up to {counted(offsets, 'offset')} that the source has would go at once"
 
 
+def unforeseen_text(why: str) -> str:
+    """Return a sentence that says why nobody knows what the target may delete."""
+    return f"it is not known whether the target keeps less than the source: {why}"
+
+
 @dataclass(frozen=True, slots=True)
 class AtRisk:
     """A source topic whose mirror topic deletes records that the source has.

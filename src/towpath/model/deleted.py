@@ -71,13 +71,13 @@ class Retention:
             tiered=configs.get("remote.storage.enable") == "true",
         )
 
-    def by(self, *, old: bool, size: int | None = None) -> tuple[Deleter, ...]:
+    def by(self, *, old: bool | None, size: int | None = None) -> tuple[Deleter, ...]:
         """Return the possible causes for a deletion at the start of a log.
 
         A retention that somebody has changed since is not known, and so not told.
 
         Args:
-            old: Whether all of them are older than `ms`.
+            old: Whether all of them are older than `ms`, `None` if unknown.
             size: Bytes of the log now, `None` if unknown. By size, a broker deletes nothing that
                 leaves less than `bytes` (`UnifiedLog.deleteRetentionSizeBreachedSegments`).
         """
@@ -86,6 +86,8 @@ class Retention:
         found = [Deleter.TIME] if old and self.ms != FOR_EVER else []
         if self.bytes != FOR_EVER and (size is None or size >= self.bytes):
             found.append(Deleter.SIZE)
+        if old is None and self.ms != FOR_EVER:
+            found.append(Deleter.UNKNOWN)
         return tuple(found) or (Deleter.REQUEST,)
 
     def cuts_finer(self, other: Retention) -> bool:

@@ -289,10 +289,11 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             "the archive does not give what retention at the source removed before it was copied:"
             f" {why}"
         ),
-        ReasonCode.GROUP_HAS_MEMBERS: lambda group, state: (
+        ReasonCode.GROUP_HAS_MEMBERS: lambda group, state, why="": (
             f"group {group} has members on the target"
             + (f" ({state})" if state else "")
             + ", and nothing is written under them"
+            + (f"; it is not known whether a closed application holds it ({why})" if why else "")
         ),
         ReasonCode.GROUP_NOT_EMPTY: lambda state: (
             f"the group is {state} at the source, and `groups.states: empty` asks for groups"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ConfigEntry
@@ -12,6 +13,7 @@ from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicName
 from towpath.settings import LinkConfig
 from towpath.topics.cleaners import look_at_cleaner
+from towpath.topics.configs import compacts
 from towpath.topics.held_back_logs import look_at_withheld_logs
 from towpath.topics.holds import HeldTopic
 from towpath.topics.observed import Topic
@@ -19,13 +21,31 @@ from towpath.topics.owned import cut_over
 from towpath.topics.retention import differs, foresee
 
 
-def at_risk(
-    config: LinkConfig, source: Admin, target: Admin, books: LinkBooks
-) -> tuple[AtRisk, ...]:
+@dataclass(frozen=True, slots=True)
+class Risks:
+    """What the target deletes that the source has.
+
+    Attributes:
+        found: The topics at risk, by name.
+        unknown: Topics of which that is not known, and why.
+    """
+
+    found: tuple[AtRisk, ...] = ()
+    unknown: Mapping[TopicName, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Configs:
+    """The configs in effect on topics, and why those of others are not known."""
+
+    known: Mapping[TopicName, dict[str, str]]
+    unknown: Mapping[TopicName, str]
+
+
+def at_risk(config: LinkConfig, source: Admin, target: Admin, books: LinkBooks) -> Risks:
     """Return the copied topics whose mirror topics delete records that the source has.
 
-    Topics that `topics.may_delete` names, and those that were cut over, are not at risk. Of topics
-    whose configs the login may not see, it is not known.
+    Topics that `topics.may_delete` names, and those that were cut over, are not at risk.
 
     Args:
         config: The link.
@@ -35,15 +55,22 @@ def at_risk(
     """
     mirrors = dict(_mirrors(config, books))
     try:
-        held = _tighter(config, source, target, mirrors)
+        here = _configs(source, Side.SOURCE, mirrors.keys())
+        there = _configs(target, Side.TARGET, set(mirrors.values()))
+        held = _tighter(config, source, mirrors, here.known, there.known)
         logs = look_at_withheld_logs(source, target, held, books)
-    except ClusterError:  # the state of the partitions tells that a cluster does not answer
-        return ()
+    except ClusterError as error:
+        return Risks(unknown=dict.fromkeys(mirrors, str(error)))
+    unknown = {
+        name: why
+        for name, mirror in mirrors.items()
+        if name not in held and (why := here.unknown.get(name) or there.unknown.get(mirror))
+    }
     found = []
     for name, each in sorted(held.items()):
         told = foresee(each.source.configs, each.final, logs[name], config.topics.configs)
         found.append(AtRisk(name, told.reasons, told.ranges))
-    return tuple(found)
+    return Risks(tuple(found), unknown)
 
 
 def _mirrors(config: LinkConfig, books: LinkBooks) -> Iterator[tuple[TopicName, TopicName]]:
@@ -56,11 +83,13 @@ def _mirrors(config: LinkConfig, books: LinkBooks) -> Iterator[tuple[TopicName, 
 
 
 def _tighter(
-    config: LinkConfig, source: Admin, target: Admin, mirrors: Mapping[TopicName, TopicName]
+    config: LinkConfig,
+    source: Admin,
+    mirrors: Mapping[TopicName, TopicName],
+    here: Mapping[TopicName, dict[str, str]],
+    there: Mapping[TopicName, dict[str, str]],
 ) -> dict[TopicName, HeldTopic]:
     """Return the topics whose mirror topics keep less by their configs."""
-    here = _configs(source, Side.SOURCE, mirrors.keys())
-    there = _configs(target, Side.TARGET, set(mirrors.values()))
     rules = config.topics.configs
     names = [
         name
@@ -80,14 +109,18 @@ def _tighter(
     }
 
 
-def _configs(
-    admin: Admin, side: Side, names: Collection[TopicName]
-) -> dict[TopicName, dict[str, str]]:
-    """Return the configs in effect on topics, of those whose configs the login may see."""
-    found = admin.configs.describe(names) if names else {}
+def _configs(admin: Admin, side: Side, names: Collection[TopicName]) -> _Configs:
+    """Return the configs in effect on topics, as far as the login may see them."""
+    if not names:
+        return _Configs({}, {})
+    found = admin.configs.describe(names)
     values = {name: _values(entries) for name, entries in found.items()}
-    stops = look_at_cleaner(admin, side, values.values()).stops
-    return {name: {**each, **stops} for name, each in values.items()}
+    cleaner = look_at_cleaner(admin, side, values.values())
+    unknown = {name: str(error) for name, error in found.failed.items()}
+    if cleaner.error is not None and side is Side.SOURCE:  # of a target's, the worst is taken
+        error = str(cleaner.error)
+        unknown |= {name: error for name, each in values.items() if compacts(each)}
+    return _Configs({name: {**each, **cleaner.stops} for name, each in values.items()}, unknown)
 
 
 def _values(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.support.ledger.standings import ROW
 from towpath.compare.others import OtherRecords
 from towpath.compare.work import Comparison, Counts
 from towpath.ledger.books import PartitionBooks
-from towpath.mirror.cutover.order import Order, judge
+from towpath.mirror.cutover.order import Order, judge, judge_rehearsal
 from towpath.mirror.cutover.report import CutoverReport
 from towpath.mirror.cutover.writers import Writing
 from towpath.mirror.verify.surplus import OthersRule
@@ -23,6 +24,7 @@ from towpath.model.errors import (
     TowpathError,
     UnreachableError,
 )
+from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import LinkName, ProducerId, TopicName, TopicPartition
 from towpath.plan.model import Plan
 from towpath.wire.digest import Digest
@@ -243,6 +245,27 @@ def test_records_written_meanwhile_are_not_told_twice() -> None:
     assert report.trouble == [f"other-0: {other.why}", "wrong-0: offset 5 differs"]
 
 
+def test_a_rehearsal_counts_all_that_would_end_the_cutover_and_says_it_once() -> None:
+    """Topics at risk, and what could not be proven, were passed over."""
+    report = fresh()
+    bad = {
+        Verdict.DIFFERENT: "offset 5 differs",
+        Verdict.DELETED: "3 are gone",
+        Verdict.NOT_PROVEN: "nobody knows",
+        Verdict.AT_RISK: "it keeps less",
+    }
+    report.verdicts = (
+        *(row(TopicName(verdict.name), verdict, why) for verdict, why in bad.items()),
+        row(TopicName("told"), Verdict.AT_RISK, "it keeps less"),
+        row(TopicName("late"), Verdict.LEFT_OUT, "2 records behind"),
+        row(TopicName("fine"), Verdict.EQUAL, ""),
+    )
+    problem = Problem("told", "it keeps less", Cause.KEEPS_LESS)
+    report.plan = replace(report.plan, problems=(problem,))
+    judge_rehearsal(report)
+    assert report.trouble == [f"{verdict.name}-0: {why}" for verdict, why in bad.items()]
+
+
 def test_surplus_records_prevent_it_also_where_somebody_writes() -> None:
     """A partition that only lags is told with its writers; one with surplus records is wrong."""
     others = OtherRecords(3, 10, ((ProducerId(-1), 3),))
@@ -261,7 +284,7 @@ def test_surplus_records_prevent_it_also_where_somebody_writes() -> None:
     def told(*, shared: bool) -> list[str]:
         rule = OthersRule(LinkName("shop"), lambda _: None, shared=shared)
         report = fresh()
-        report.verdicts = (verdict(ROW, PartitionBooks(), compared, "", "", others=rule),)
+        report.verdicts = (verdict(ROW, PartitionBooks(), compared, "", others=rule),)
         report.writing = (GREW,)
         judge(report)
         return report.trouble

@@ -13,12 +13,20 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Foretold
 from towpath.ledger.packed import Packer
 from towpath.mirror.show.deleted import deleted
-from towpath.mirror.status.deleted import WhyDeleted, deleted_records, judged, stretch_deleted
+from towpath.mirror.status.deleted import (
+    WhyDeleted,
+    deleted_records,
+    judged,
+    retention,
+    stretch_deleted,
+)
 from towpath.mirror.status.foretold import with_foretold
 from towpath.mirror.status.link_status import State
 from towpath.mirror.status.totals import ordered
 from towpath.model.deleted import DeletedRecords, Deleter, Retention
+from towpath.model.errors import RefusedError
 from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset, TopicId, TopicName
+from towpath.topics.cleaners import RUNS, CleanerSeen
 
 ID = opened().producer_id
 SAME = PartitionBooks(
@@ -112,6 +120,23 @@ SIZED = replace(HOUR, bytes=1000)
 def test_a_small_log_was_not_cut_by_its_size(size: int | None, found: WhyDeleted) -> None:
     """DeleteRecords on topics with `retention.bytes` was taken for that, and so for due."""
     assert judged(STRETCH, SIZED, SIZED, due=20, old=20, size=size) == found
+
+
+def test_an_age_that_the_source_does_not_tell_is_no_request() -> None:
+    """Where the source did not answer, DeleteRecords was blamed."""
+    found = judged(STRETCH, HOUR, HOUR, due=0, old=None, size=None)
+    assert found == WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))
+
+
+def test_retention_beside_compaction_is_unknown_where_nobody_tells_whether_a_cleaner_runs() -> None:
+    """Without a cleaner the source deletes nothing, and what went on the target was called due."""
+    error = RefusedError("source", "asking for configs", 29, "TOPIC_AUTHORIZATION_FAILED", "")
+    both, alone = ({"cleanup.policy": policy} for policy in ("compact,delete", "delete"))
+    unknown = CleanerSeen(error=error)
+    assert not retention(both, unknown).known
+    assert retention(both, RUNS).known
+    assert retention(alone, unknown).known
+    assert not retention(None, RUNS).known
 
 
 def test_partitions_of_a_topic_are_told_in_one_sentence() -> None:

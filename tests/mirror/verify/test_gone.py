@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.ledger.books import opened, receipt
+from tests.support.ledger.standings import ROW
 from tests.support.logs.kept_logs import KeptLog
 from towpath.compare.slice import compare_range
 from towpath.compare.work import Comparison, Counts
@@ -20,9 +22,10 @@ from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Run
 from towpath.ledger.packed import Packer
 from towpath.mirror.status.deleted import WhyDeleted, at_most, stretch_deleted
-from towpath.mirror.verify.gone import Gone, counted, missing_records
+from towpath.mirror.verify.gone import Gone, UnseenConfigs, counted, missing_records
 from towpath.mirror.verify.ranges import Bounds, Sized, common_range, cut, deleted_range
-from towpath.model.deleted import Deleter
+from towpath.mirror.verify.verdict import Verdict, verdict
+from towpath.model.deleted import DeletedRecords, Deleter
 from towpath.model.nouns import Mode, Side, SourceOffset, TargetOffset, TopicName, TopicPartition
 from towpath.wire.digest import Digest
 from towpath.wire.plain import Record
@@ -268,13 +271,67 @@ def test_what_a_cleaner_took_is_deleted_where_the_source_runs_none(
     assert not any("compacted away on the target" in text for text in seen.notes())
 
 
-def test_where_it_is_not_known_whether_a_cleaner_runs_that_is_said() -> None:
-    told = Gone(compacted_target=490, unsure="it is not known whether a cleaner runs (refused)")
-    assert list(told.notes()) == [
-        "490 records left out: compacted away on the target; it is not known whether a cleaner runs"
-        " (refused), so the source may keep them for good"
-    ]
-    assert not told.unwanted
+CLEANER = UnseenConfigs(cleaner="it is not known whether a cleaner runs (refused)")
+HERE, THERE = UnseenConfigs(source="refused here"), UnseenConfigs(target="refused there")
+
+
+@pytest.mark.parametrize(
+    ("gone", "unproven"),
+    [
+        (
+            Gone(compacted_target=490, unseen=CLEANER),
+            "490 records missing on the target may be gone at the source, too, or be kept there"
+            " for good: it is not known whether a cleaner runs (refused)",
+        ),
+        (
+            Gone(compacted_target=1, unseen=THERE),
+            "1 record missing on the target may be gone at the source, too, or be kept there for"
+            " good: refused there",
+        ),
+        (
+            Gone(compacted_source=2, unseen=HERE),
+            "2 records missing at the source may have been compacted away there, or never been"
+            " there: refused here",
+        ),
+        (Gone(compacted_source=2, unseen=THERE), ""),
+        (Gone(compacted_source=2, unseen=CLEANER), ""),
+        (Gone(compacted_target=2, unseen=CLEANER, meant=True), ""),
+        (Gone(compacted_target=2), ""),
+        (Gone(source=3, both=4, unseen=HERE), ""),
+    ],
+)
+def test_what_could_not_be_read_leaves_equal_unproven_only_where_it_decides(
+    gone: Gone, unproven: str
+) -> None:
+    assert "; ".join(gone.unproven()) == unproven
+    assert any("compacted away" in each for each in gone.notes()) == (
+        not unproven and gone.compacted_target + gone.compacted_source > 0
+    )
+    assert not gone.unwanted
+    said = verdict(replace(ROW, lag_records=0), PartitionBooks(), None, "", gone=gone)
+    assert said.verdict is (Verdict.NOT_PROVEN if unproven else Verdict.EQUAL)
+    assert said.codes == (("NOT_PROVEN",) if unproven else ())
+    assert said.why == unproven
+    told = [each for each in said.notes if each.startswith(gone.unseen.configs)]
+    assert bool(gone.unseen.configs and told) == bool(gone.unseen.configs and not unproven)
+
+
+def test_a_difference_or_a_deletion_is_worse_than_what_is_not_proven_and_lag_is_not() -> None:
+    gone = Gone(compacted_target=1, unseen=CLEANER)
+    behind = verdict(ROW, PartitionBooks(), None, "", gone=gone)
+    assert (behind.verdict, behind.late) == (Verdict.NOT_PROVEN, False)
+    taken = DeletedRecords(first=SourceOffset(0), end=SourceOffset(5), records=5)
+    deleted = verdict(ROW, PartitionBooks(), None, "", gone=replace(gone, target=taken))
+    assert deleted.verdict is Verdict.DELETED
+
+
+def test_a_forecast_that_cannot_be_made_is_a_note() -> None:
+    even = replace(ROW, lag_records=0)
+    said = verdict(even, PartitionBooks(), None, "", gone=Gone(unseen=HERE), unforeseen="refused")
+    assert (said.verdict, said.notes) == (
+        Verdict.EQUAL,
+        ("it is not known whether the target keeps less than the source: refused",),
+    )
 
 
 @given(made=scenes(), since=st.integers(0, 30))

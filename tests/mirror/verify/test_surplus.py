@@ -65,7 +65,7 @@ def judged(
 ) -> tuple[Verdict, str, tuple[str, ...]]:
     rule = OthersRule(MINE, LINKS.get, shared, frozenset({REPLAYER}))
     row = replace(EVEN, mode=mode)
-    found = verdict(row, PartitionBooks(), comparison(*producers, end=end), "", "", others=rule)
+    found = verdict(row, PartitionBooks(), comparison(*producers, end=end), "", others=rule)
     return found.verdict, found.why, found.notes
 
 
@@ -146,7 +146,7 @@ def behind_the_cut(*producers: tuple[int, int], shared: bool = False) -> Partiti
     late = comparison(*producers).others
     found = replace(comparison(), behind_cut=late)
     rule = OthersRule(MINE, LINKS.get, shared)
-    return verdict(EVEN, books, found, "", "", others=rule)
+    return verdict(EVEN, books, found, "", others=rule)
 
 
 def test_what_lies_behind_a_cutover_is_the_clients_own() -> None:

@@ -29,11 +29,11 @@ EVEN = replace(ROW, lag_records=0)
 def test_a_partition_is_late_if_the_source_has_newer_records_and_nothing_else(
     row: PartitionStatus, trouble: str, *, late: bool
 ) -> None:
-    assert verdict(row, BOOKS, None, trouble, "").late == late
+    assert verdict(row, BOOKS, None, trouble).late == late
 
 
 def test_an_error_is_told_beside_what_is_missing() -> None:
-    said = verdict(replace(ROW, error="it stopped"), BOOKS, None, "", "")
+    said = verdict(replace(ROW, error="it stopped"), BOOKS, None, "")
     assert (said.verdict, said.why) == (
         Verdict.LEFT_OUT,
         "offsets 10 to 14 not yet copied: it stopped",

@@ -74,7 +74,11 @@ def _once(look: LinkLook, topics: re.Pattern[str]) -> LinkStatus:
     if seen.source_gone:
         return seen
     found = at_risk(look.config, look.source, look.target, look.books)
-    return replace(seen, at_risk=tuple(each for each in found if topics.fullmatch(each.topic)))
+    return replace(
+        seen,
+        at_risk=tuple(each for each in found.found if topics.fullmatch(each.topic)),
+        unforeseen={name: why for name, why in found.unknown.items() if topics.fullmatch(name)},
+    )
 
 
 def _watch(look: LinkLook, topics: re.Pattern[str], sort: SortOrder, stop: threading.Event) -> int:

@@ -21,7 +21,7 @@ from towpath.mirror.cutover.beside import holds_out, mapped, to_stop
 from towpath.mirror.cutover.cuts import cuts
 from towpath.mirror.cutover.estimate import RehearsalTimes
 from towpath.mirror.cutover.groups_left import open_transactions, skipped, unmoved
-from towpath.mirror.cutover.order import Order, error_text, verdict_texts
+from towpath.mirror.cutover.order import Order, error_text, judge_rehearsal
 from towpath.mirror.cutover.proof import unproven
 from towpath.mirror.cutover.readers import (
     ReadingGroup,
@@ -42,7 +42,6 @@ from towpath.mirror.status.totals import bytes_behind
 from towpath.mirror.staying.source_clients import look_at_clients as look_at_staying
 from towpath.mirror.verify.schemas import proving
 from towpath.mirror.verify.stoppable import until
-from towpath.mirror.verify.verdict import Verdict
 from towpath.mirror.verify.verify import verify
 from towpath.model.errors import (
     LedgerError,
@@ -324,8 +323,7 @@ class _Parts:
             behind=sum(map(bytes_behind, rows)),
             steps=len(report.plan.steps),
         )
-        against = {Verdict.DIFFERENT, Verdict.DELETED}
-        report.trouble += verdict_texts(row for row in report.verdicts if row.verdict in against)
+        judge_rehearsal(report)
 
     def _standing(self) -> tuple[PartitionStatus, ...]:
         """Return the status of each partition; errors and a live run are reported as trouble."""

@@ -10,6 +10,7 @@ from typing import Protocol
 from towpath.mirror.cutover.report import CutoverReport
 from towpath.mirror.verify.verdict import PartitionVerdict, Verdict
 from towpath.model.errors import LinkBusyError, LinkHeldError, StoppedError, TowpathError
+from towpath.model.findings import Cause
 from towpath.model.nouns import TopicPartition
 
 
@@ -133,7 +134,7 @@ def judge(report: CutoverReport) -> None:
     Those are reported with the producers that wrote them.
     """
     writing = {each.tp for each in report.writing}
-    report.trouble += verdict_texts(
+    report.trouble += _verdict_texts(
         row
         for row in report.verdicts
         if row.verdict is not Verdict.EQUAL
@@ -142,7 +143,21 @@ def judge(report: CutoverReport) -> None:
     )
 
 
-def verdict_texts(rows: Iterable[PartitionVerdict]) -> list[str]:
+def judge_rehearsal(report: CutoverReport) -> None:
+    """Report partitions that would end the cutover; what is still to be copied does not.
+
+    What the plan says of topics at risk is not said again.
+    """
+    against = {Verdict.DIFFERENT, Verdict.DELETED, Verdict.NOT_PROVEN, Verdict.AT_RISK}
+    told = {each.about for each in report.plan.problems if each.cause is Cause.KEEPS_LESS}
+    report.trouble += _verdict_texts(
+        row
+        for row in report.verdicts
+        if row.verdict in against and not (row.verdict is Verdict.AT_RISK and row.topic in told)
+    )
+
+
+def _verdict_texts(rows: Iterable[PartitionVerdict]) -> list[str]:
     """Return a text for each partition's verdict."""
     return [f"{row.topic}-{row.partition}: {row.why}" for row in rows]
 

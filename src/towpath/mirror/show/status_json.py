@@ -50,6 +50,7 @@ def link_as_json(seen: LinkStatus, order: SortOrder = SortOrder.NAME) -> StatusJ
         schema_ids=ids_as_json(seen.ids) if seen.ids is not None else None,
         foretold=[_foretold(entry) for entry in seen.foretold],
         at_risk=risks_as_json(seen.at_risk),
+        at_risk_unknown={str(name): why for name, why in seen.unforeseen.items()},
         source_gone=seen.source_gone or None,
         failed_steps=[_failed(entry) for entry in seen.failed],
     )

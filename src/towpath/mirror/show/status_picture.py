@@ -15,7 +15,7 @@ from towpath.mirror.show.deleted import deleted
 from towpath.mirror.show.states import counts, marked
 from towpath.mirror.status.changed import ChangedParts
 from towpath.mirror.status.cutovers import cutovers
-from towpath.mirror.status.foretold import kept_lines, risk_lines
+from towpath.mirror.status.foretold import kept_lines, risk_lines, unforeseen_lines
 from towpath.mirror.status.link_look import LinkStatus
 from towpath.mirror.status.link_status import PartitionStatus
 from towpath.mirror.status.set_aside import summed as summed_aside
@@ -46,6 +46,7 @@ def link_picture(
     lines += _of_limits(seen)
     lines += kept_lines(seen.foretold)
     lines += risk_lines(seen.at_risk)
+    lines += unforeseen_lines(seen.unforeseen)
     lines += [f"link: {seen.lost}"] if seen.lost else []
     lines += [str(seen.groups)] if seen.groups is not None else []
     if seen.ids is not None:

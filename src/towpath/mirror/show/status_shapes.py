@@ -345,6 +345,8 @@ class StatusJson(TypedDict):
     schema_ids: SchemaIdsJson | None
     foretold: list[ForetoldJson]
     at_risk: list[AtRiskJson]
+    at_risk_unknown: dict[str, str]
+    """By source topic, why it is not known whether the target keeps less."""
     source_gone: str | None
     """Why the source could not be asked."""
     failed_steps: list[FailedStepJson]

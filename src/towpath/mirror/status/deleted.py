@@ -17,7 +17,8 @@ from towpath.model.deleted import FOR_EVER, DeletedRecords, Deleter, Retention
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Mode, Side, SourceOffset, TargetOffset, TopicName, TopicPartition
 from towpath.runtime.clock import now_ms
-from towpath.topics.cleaners import look_at_cleaner
+from towpath.topics.cleaners import CleanerSeen, look_at_cleaner
+from towpath.topics.configs import compacts
 
 Stretch = tuple[SourceOffset, SourceOffset]
 """Source offsets [first, end)."""
@@ -129,7 +130,7 @@ class DeletionLook:
         }
         sizes = self._sizes(sized)
         return {
-            tp: judged(stretches[tp], *both, due.get(tp, 0), old.get(tp, 0), sizes.get(tp))
+            tp: judged(stretches[tp], *both, due.get(tp) or 0, old.get(tp, 0), sizes.get(tp))
             for tp, both in of.items()
         }
 
@@ -151,21 +152,25 @@ class DeletionLook:
             return {}
         return {tp: disks.size(there) for tp, there in targets.items()}
 
-    def _old(self, ages: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return the first source offset that is younger than an age in ms, if it is known."""
+    def _old(self, ages: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        """Return the first source offset that is younger than an age in ms, of those with one.
+
+        It is `None` where the source does not tell it.
+        """
         wanted = defaultdict[int, list[TopicPartition]](list)
         for tp, ms in ages.items():
             if ms != FOR_EVER:
                 wanted[ms].append(tp)
-        found: dict[TopicPartition, int] = {}
+        found: dict[TopicPartition, int | None] = {}
         for ms, tps in wanted.items():
             since = max(0, self._now - ms)
-            found |= self._source.offsets.at_time(tps, since, patience=self._patience)
+            told = self._source.offsets.at_time(tps, since, patience=self._patience)
+            found |= {tp: told.get(tp) for tp in tps}
         return found
 
 
 def judged(
-    stretch: Stretch, here: Retention, there: Retention, due: int, old: int, size: int | None
+    stretch: Stretch, here: Retention, there: Retention, due: int, old: int | None, size: int | None
 ) -> WhyDeleted:
     """Return the cause of a deletion on the target. Pure.
 
@@ -174,10 +179,10 @@ def judged(
         here: What the source keeps.
         there: What the target keeps.
         due: The first source offset that is younger than the source's `retention.ms`.
-        old: The first source offset that is younger than the target's.
+        old: The first source offset that is younger than the target's, `None` if unknown.
         size: Bytes of the target's log now, `None` if unknown.
     """
-    why = there.by(old=stretch[1] <= old, size=size)
+    why = there.by(old=None if old is None else stretch[1] <= old, size=size)
     told = size is not None or Deleter.SIZE not in why  # else a request may have deleted it
     if told and there.keeps_like(here, why):
         return WhyDeleted(why, stretch[1])
@@ -206,11 +211,20 @@ def _retentions(
     wanted = set(topics)
     told = admin.configs.describe(wanted)
     configs = {name: _values(entries) for name, entries in told.items()}
-    stops = look_at_cleaner(admin, side, configs.values()).stops
-    return {
-        name: Retention.of({**configs[name], **stops} if name in configs else None)
-        for name in wanted
-    }
+    cleaner = look_at_cleaner(admin, side, configs.values())
+    return {name: retention(configs.get(name), cleaner) for name in wanted}
+
+
+def retention(configs: Mapping[str, str] | None, cleaner: CleanerSeen) -> Retention:
+    """Return the retention of a topic. Pure.
+
+    Args:
+        configs: The configs in effect on it, `None` if the login may not see them.
+        cleaner: Whether the cluster runs the log cleaner. Without one, nothing goes of a topic that
+            is compacted, so where that is not known, the retention is not.
+    """
+    hidden = configs is None or (cleaner.error is not None and compacts(configs))
+    return Retention.of(None if hidden else {**(configs or {}), **cleaner.stops})
 
 
 def _values(configs: Mapping[str, ConfigEntry]) -> dict[str, str]:

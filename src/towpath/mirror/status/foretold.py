@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Foretold
 from towpath.ledger.entries.foretold import kept_back
 from towpath.model.amounts import counted, shortened
-from towpath.model.at_risk import AtRisk, at_risk_text, why_at_risk
+from towpath.model.at_risk import AtRisk, at_risk_text, unforeseen_text, why_at_risk
 from towpath.model.deleted import DeletedRecords
-from towpath.model.nouns import TopicPartition
+from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import sentence
 from towpath.runbook import pointers
 from towpath.settings import LinkConfig
@@ -65,6 +65,17 @@ def risk_lines(found: Iterable[AtRisk]) -> Iterator[str]:
     yield from pointers(
         code for topics in alike.values() for reason in topics[0].reasons for code in reason.codes
     )
+
+
+def unforeseen_lines(unknown: Mapping[TopicName, str]) -> Iterator[str]:
+    """Yield a line for each reason why nobody knows what the target may delete, with the topics."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for topic, why in unknown.items():
+        alike[why.replace(topic, "TOPIC") if topic in why else why].append(topic)
+    for why, topics in alike.items():
+        some = shortened(topics, _SOME)
+        text = unforeseen_text(why.replace("TOPIC", topics[0]) if len(topics) == 1 else why)
+        yield f"{counted(len(topics), 'topic')} ({some}): {text}"
 
 
 def with_foretold(books: LinkBooks, tp: TopicPartition, found: DeletedRecords) -> DeletedRecords:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -26,7 +26,7 @@ from towpath.mirror.status.twin_lag import TwinLag
 from towpath.mirror.status.unread import with_unread
 from towpath.model.at_risk import AtRisk
 from towpath.model.errors import UnreachableError
-from towpath.model.nouns import LinkName, Side
+from towpath.model.nouns import LinkName, Side, TopicName
 from towpath.plan.journal import failures
 from towpath.plan.lease import last_signs
 from towpath.records.source.beginnings import PATIENCE
@@ -56,6 +56,7 @@ class LinkStatus:
         foretold: What the target would delete, or may, that the source has, as a run foretold it.
         at_risk: What the target deletes of it now, as nothing holds it back; only where it was
             looked at (`topics/at_risk.py`).
+        unforeseen: Topics of which that is not known, and why; likewise.
         source_gone: Why the source could not be asked, "" if it was; the rows are then what the
             ledger and the target know.
     """
@@ -73,6 +74,7 @@ class LinkStatus:
     ids: IdsStanding | None = None
     foretold: tuple[Foretold, ...] = ()
     at_risk: tuple[AtRisk, ...] = ()
+    unforeseen: Mapping[TopicName, str] = field(default_factory=dict)
     source_gone: str = ""
 
 

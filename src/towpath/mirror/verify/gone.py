@@ -14,6 +14,34 @@ from towpath.model.nouns import SourceOffset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnseenConfigs:
+    """What could not be read, and decides whether a record may be missing on one side.
+
+    Attributes:
+        source: Why the source topic's configs are not known, "" if they are.
+        target: The same for the mirror topic.
+        cleaner: Why it is not known whether the source's brokers run a cleaner, "" if it is.
+    """
+
+    source: str = ""
+    target: str = ""
+    cleaner: str = ""
+
+    @property
+    def configs(self) -> str:
+        """Why it is not known whether both topics are compacted, "" if it is."""
+        return self.source or self.target
+
+    @property
+    def any(self) -> str:
+        """The first of these, "" if all is known."""
+        return self.configs or self.cleaner
+
+
+SEEN = UnseenConfigs()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
     """Copied records of one partition that are missing on either side.
 
@@ -26,7 +54,8 @@ class Gone:
         compacted_source: The same, with the sides exchanged.
         cleaned: The first of these as deleted records, where the source is not compacted and would
             have kept them; `None` elsewhere.
-        unsure: Why it is not known whether the source's brokers run a cleaner, "" if it is.
+        unseen: What could not be read that decides whether these may be missing.
+        meant: Whether the file or an option allows the target to keep less.
     """
 
     target: DeletedRecords | None = None
@@ -35,7 +64,8 @@ class Gone:
     compacted_target: int = 0
     compacted_source: int = 0
     cleaned: DeletedRecords | None = None
-    unsure: str = ""
+    unseen: UnseenConfigs = SEEN
+    meant: bool = False
 
     def __bool__(self) -> bool:
         numbers = self.source, self.both, self.compacted_target, self.compacted_source
@@ -59,25 +89,53 @@ class Gone:
         """Yield a sentence for each kind of missing record that is a difference."""
         yield from (str(each) for each in self._deleted if each.unwanted)
 
+    @property
+    def _of_target(self) -> str:
+        """Why it is not known whether the source removes what the target's cleaner did."""
+        asked = self.compacted_target and self.cleaned is None and not self.meant
+        return self.unseen.any if asked else ""
+
+    @property
+    def _of_source(self) -> str:
+        """Why it is not known whether the source's cleaner removed what the target still has."""
+        return self.unseen.source if self.compacted_source else ""
+
+    def unproven(self) -> Iterator[str]:
+        """Yield a sentence for each kind of record that may be missing or may not."""
+        texts = (
+            (
+                self.compacted_target,
+                self._of_target,
+                "missing on the target may be gone at the source, too, or be kept there for good",
+            ),
+            (
+                self.compacted_source,
+                self._of_source,
+                "missing at the source may have been compacted away there, or never been there",
+            ),
+        )
+        for number, why, text in texts:
+            if why:
+                yield f"{_counted(number)} {text}: {why}"
+
     def notes(self) -> Iterator[str]:
         """Yield a sentence for each kind of missing record that is not a difference."""
+        there = 0 if self.cleaned is not None or self._of_target else self.compacted_target
+        here = 0 if self._of_source else self.compacted_source
         yield from (str(each) for each in self._deleted if not each.unwanted)
         texts = (
             (self.source, "on the target only: the source has deleted them since"),
             (self.both or 0, "that were copied are gone on both sides"),
-            (
-                0 if self.cleaned is not None else self.compacted_target,
-                "left out: compacted away on the target" + self._doubt,
-            ),
-            (self.compacted_source, "left out: compacted away on the source"),
+            (there, "left out: compacted away on the target"),
+            (here, "left out: compacted away on the source"),
         )
         for number, text in texts:
             if number:
-                yield f"{count(number)} record{'' if number == 1 else 's'} {text}"
+                yield f"{_counted(number)} {text}"
 
-    @property
-    def _doubt(self) -> str:
-        return f"; {self.unsure}, so the source may keep them for good" if self.unsure else ""
+
+def _counted(number: int) -> str:
+    return f"{count(number)} record{'' if number == 1 else 's'}"
 
 
 NOTHING = Gone()
@@ -91,7 +149,7 @@ def missing_records(
     whole: bool,
     alone: bool = False,
     meant: bool = False,
-    unsure: str = "",
+    unseen: UnseenConfigs = SEEN,
 ) -> Gone:
     """Return the records of a partition that are missing on either side.
 
@@ -102,7 +160,7 @@ def missing_records(
         whole: Whether all of the partition was compared, or counted.
         alone: Whether the target compacts and the source does not.
         meant: Whether the file or an option allows the target to keep less.
-        unsure: Why it is not known whether the source's brokers run a cleaner, "" if it is.
+        unseen: What could not be read that decides whether records may be missing.
     """
     if found is None:
         return Gone(target=target)
@@ -124,7 +182,8 @@ def missing_records(
         compacted_target=counts.compacted_there,
         compacted_source=counts.compacted - counts.compacted_there,
         cleaned=cleaned,
-        unsure=unsure,
+        unseen=unseen,
+        meant=meant,
     )
 
 

@@ -13,7 +13,7 @@ from towpath.mirror.status.link_status import PartitionStatus
 from towpath.mirror.verify.changes import change_sentences
 from towpath.mirror.verify.gone import NOTHING, Gone
 from towpath.mirror.verify.surplus import NOBODY, OthersRule, OtherWriter
-from towpath.model.at_risk import AtRisk
+from towpath.model.at_risk import AtRisk, unforeseen_text
 from towpath.model.nouns import Mode, TopicName
 from towpath.model.reasons import ReasonCode
 
@@ -25,6 +25,8 @@ class Verdict(StrEnum):
     DIFFERENT = "different"
     DELETED = "deleted"
     """Equal as far as both sides have the records; the target deleted others without leave."""
+    NOT_PROVEN = "not proven"
+    """Records are missing on one side, and what tells whether they may be could not be read."""
     LEFT_OUT = "left out"
     AT_RISK = "at risk"
     """Equal now; the target deletes what the source has, by settings that nothing holds back."""
@@ -64,12 +66,12 @@ def verdict(
     books: PartitionBooks,
     comparison: Comparison | None,
     trouble: str,
-    hidden: str,
     *,
     uncommitted: bool = False,
     others: OthersRule = NOBODY,
     gone: Gone = NOTHING,
     risk: AtRisk | None = None,
+    unforeseen: str = "",
 ) -> PartitionVerdict:
     """Return the verdict on a partition.
 
@@ -78,11 +80,11 @@ def verdict(
         books: What the ledger knows of the partition.
         comparison: The result of the comparison, if there was one.
         trouble: Why the partition could not be compared, "" if it could.
-        hidden: Why it is unknown whether the partition is compacted, "" if it is known.
         uncommitted: Whether consumers with isolation.level=read_uncommitted must see the same.
         others: Who else may write to the target partition.
         gone: What not both sides have any more.
         risk: What the target is going to delete of the topic.
+        unforeseen: Why that is not known, "" if it is.
     """
     beside = others.judge(comparison, mapped=row.mode == Mode.MAPPED)
     clients = others.judge_clients(comparison, books.cut)
@@ -96,13 +98,20 @@ def verdict(
     reasons += [each.text for each in judged if each.surplus]
     reasons += _differences(row, comparison, seen)
     reasons += gone.reasons()
+    unproven = list(gone.unproven())
+    reasons += unproven
     reasons += _behind(row) if not trouble else []
     different = bool(row.lost or seen or surplus) or (
         comparison is not None and not comparison.equal
     )
     left_out = bool(reasons)
     reasons += [str(risk)] if risk is not None else []
-    judgement = _verdict(different=different, deleted=gone.unwanted, left_out=left_out)
+    judgement = _verdict(
+        different=different,
+        deleted=gone.unwanted,
+        unproven=bool(unproven),
+        left_out=left_out,
+    )
     if risk is not None and judgement is Verdict.EQUAL:
         judgement = Verdict.AT_RISK
     return PartitionVerdict(
@@ -114,15 +123,18 @@ def verdict(
         why="; ".join(reasons),
         behind=max(0, row.lag_records),
         comparison=comparison,
-        late=not (different or gone.unwanted or trouble or row.error or row.unread or risk)
+        late=not (different or gone.unwanted or unproven or trouble or row.error or row.unread)
+        and risk is None
         and row.lag_records > 0,
         codes=(
             *_codes(row, comparison, different=different),
             *([str(ReasonCode.TARGET_DELETED)] if gone.unwanted else []),
+            *([str(Verdict.NOT_PROVEN.name)] if unproven else []),
             *(code for reason in (risk.reasons if risk else ()) for code in reason.codes),
         ),
         notes=(
-            *_notes(books, comparison, hidden),
+            *_notes(books, comparison),
+            *_unseen(gone, unforeseen),
             *gone.notes(),
             *(each.text for each in judged if each.text and not each.surplus),
             *([beside.replayed] if beside.replayed else []),
@@ -154,11 +166,13 @@ def _behind(row: PartitionStatus) -> Iterator[str]:
         yield behind if row.lost or not row.error else f"{behind}: {row.error}"
 
 
-def _verdict(*, different: bool, deleted: bool, left_out: bool) -> Verdict:
+def _verdict(*, different: bool, deleted: bool, unproven: bool, left_out: bool) -> Verdict:
     if different:
         return Verdict.DIFFERENT
     if deleted:
         return Verdict.DELETED
+    if unproven:
+        return Verdict.NOT_PROVEN
     return Verdict.LEFT_OUT if left_out else Verdict.EQUAL
 
 
@@ -194,9 +208,15 @@ def difference(comparison: Comparison) -> str:
     return f"first at {' and '.join(filter(None, (source, target)))}: {place.what}"
 
 
-def _notes(books: PartitionBooks, comparison: Comparison | None, hidden: str) -> Iterator[str]:
-    if hidden:
-        yield f"{hidden}; records that are missing on one side may have been compacted away"
+def _unseen(gone: Gone, unforeseen: str) -> Iterator[str]:
+    """Yield what could not be read, where that decides nothing now."""
+    if unforeseen:
+        yield unforeseen_text(unforeseen)
+    elif gone.unseen.configs and not any(gone.unproven()):
+        yield f"{gone.unseen.configs}; records that this decides on are not missing now"
+
+
+def _notes(books: PartitionBooks, comparison: Comparison | None) -> Iterator[str]:
     for gap in books.gaps:
         if books.opened is not None and gap.producer_id == books.opened.producer_id:
             empty = gap.end <= gap.first

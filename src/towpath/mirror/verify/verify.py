@@ -24,7 +24,7 @@ from towpath.mirror.status.twin_lag import TwinLag
 from towpath.mirror.status.unread import with_unread
 from towpath.mirror.verify.changes import changes_of, undefined
 from towpath.mirror.verify.deletions import TargetDeletions, parted
-from towpath.mirror.verify.gone import missing_records
+from towpath.mirror.verify.gone import SEEN, UnseenConfigs, missing_records
 from towpath.mirror.verify.ranges import (
     SLICE_BYTES,
     Bounds,
@@ -43,7 +43,7 @@ from towpath.model.cleaner import is_cleaned
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.settings import LinkConfig
-from towpath.topics.at_risk import at_risk
+from towpath.topics.at_risk import Risks, at_risk
 from towpath.topics.cleaners import RUNS, look_at_cleaner
 from towpath.topics.configs import compacts
 from towpath.wire.naming import IdSample
@@ -140,8 +140,8 @@ def _verify(
         bounds = observed.bounds([_tp(row) for row in rows if _tp(row) not in troubles])
         deletions = TargetDeletions(config, books, may_delete=scope.may_delete)
         bounds = deletions.look(source, target, bounds)
-        found_at_risk = () if scope.may_delete else at_risk(config, source, target, books)
-    risks = {each.topic: each for each in found_at_risk}
+        risks = Risks() if scope.may_delete else at_risk(config, source, target, books)
+    at_stake = {each.topic: each for each in risks.found}
     ranges = {tp: common_range(tp, books.of(tp), each) for tp, each in bounds.items()}
     wanted = [sized for sized in ranges.values() if sized]
     if scope.sample is None:  # a sample says at most how many records were deleted
@@ -162,7 +162,6 @@ def _verify(
             books.of(tp := _tp(row)),
             found.get(tp),
             troubles.get(tp, ""),
-            observed.hidden.get(tp, ""),
             uncommitted=scope.uncommitted,
             others=OthersRule(
                 config.link,
@@ -176,11 +175,14 @@ def _verify(
                 found.get(tp),
                 deleted.get(tp),
                 whole=scope.whole,
-                alone=tp in bounds and bounds[tp].cleaned_alone and tp not in observed.hidden,
-                unsure=observed.cleaner.unknown,
+                alone=tp in bounds
+                and bounds[tp].cleaned_alone
+                and not observed.unseen_of(tp).configs,
+                unseen=observed.unseen_of(tp),
                 meant=deletions.meant(tp),
             ),
-            risk=risks.get(row.topic),
+            risk=at_stake.get(row.topic),
+            unforeseen=risks.unknown.get(row.topic, ""),
         )
         for row in rows
     )
@@ -212,10 +214,8 @@ class Observed:
         self._source_topics = source.topics.describe(known)
         copies = {each.opened.target_topic for each in books.partitions.values() if each.opened}
         self._target_topics = target.topics.describe(copies)
-        self.hidden: dict[TopicPartition, str] = {}
-        """Why it is unknown whether a partition is compacted, by source partition."""
-        self.cleaner = RUNS
-        """Whether the source's brokers run a cleaner."""
+        self._unseen: dict[TopicPartition, UnseenConfigs] = {}
+        self._cleaner = RUNS
 
     def trouble(self, tp: TopicPartition, row: PartitionStatus) -> str:
         """Return why a partition cannot be compared, "" if it can."""
@@ -246,12 +246,13 @@ class Observed:
         source_configs = self._source.configs.describe({tp.topic for tp in targets})
         target_configs = self._target.configs.describe({tp.topic for tp in targets.values()})
         kept = self._kept(source_configs)
-        self.hidden = {
-            tp: str(why)
-            for tp, there in targets.items()
-            if (
-                why := source_configs.failed.get(tp.topic) or target_configs.failed.get(there.topic)
+        self._unseen |= {
+            tp: UnseenConfigs(
+                source=str(source_configs.failed.get(tp.topic, "")),
+                target=str(target_configs.failed.get(there.topic, "")),
+                cleaner=self._cleaner.unknown,
             )
+            for tp, there in targets.items()
         }
         return {
             tp: Bounds(
@@ -266,14 +267,18 @@ class Observed:
             for tp, there in targets.items()
         }
 
+    def unseen_of(self, tp: TopicPartition) -> UnseenConfigs:
+        """Return what could not be read of a partition's topics."""
+        return self._unseen.get(tp, SEEN)
+
     def _kept(self, configs: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> frozenset[TopicName]:
         """Return the topics with a policy of `compact` that the source does not compact."""
         values = {
             name: {key: each.value for key, each in entries.items() if each.value is not None}
             for name, entries in configs.items()
         }
-        self.cleaner = look_at_cleaner(self._source, Side.SOURCE, values.values())
-        stops = self.cleaner.stops
+        self._cleaner = look_at_cleaner(self._source, Side.SOURCE, values.values())
+        stops = self._cleaner.stops
         return frozenset(
             name
             for name, each in values.items()
