@@ -74,9 +74,11 @@ def test_a_run_that_was_taken_for_dead_gives_way(
     first, second = two
     for look in ("_refuse_second", "_refuse_later"):
         monkeypatch.setattr(second, look, lambda: None)
+    heard = threading.Event()
+    monkeypatch.setattr(first, "_on_end", heard.set)
     first.start()
     second.start()
-    wait_until(lambda: first.taken_over is not None, "the first one has seen the second")
+    assert heard.wait(60), "the first one has seen the second"
     assert isinstance(first.taken_over, LinkBusyError)
     first.close()
     wait_until(lambda: second._heard[second.run_id] > 3, "the second one goes on")

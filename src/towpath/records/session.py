@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from contextlib import closing, suppress
 
 from towpath.cluster.admin import Admin
@@ -47,6 +47,7 @@ class LinkSession:
         where: The target cluster.
         target: Its control plane.
         work: The kind of work; runs of different kinds do not exclude each other.
+        on_end: Called when `taken_over` is set, in the thread of the heartbeats.
 
     Attributes:
         taken_over: The error to raise after a younger run has considered this one dead, the link
@@ -60,10 +61,15 @@ class LinkSession:
     """
 
     def __init__(
-        self, link: LinkName, where: ClusterConfig, target: Admin, work: str = MIRROR
+        self,
+        link: LinkName,
+        where: ClusterConfig,
+        target: Admin,
+        work: str = MIRROR,
+        on_end: Callable[[], None] = lambda: None,
     ) -> None:
         self.run_id = uuid.uuid4().hex
-        self._link, self._work = link, work
+        self._link, self._work, self._on_end = link, work, on_end
         self._client = Client(where, Side.TARGET, target)
         self._ledger = Ledger(target, self._client)
         self._lock = threading.Lock()
@@ -232,7 +238,7 @@ class LinkSession:
                 raise error
             self._ledger.require_same()
         except ENDS as end:
-            self.taken_over = self.taken_over or end
+            self._give_way(self.taken_over or end)
         except TowpathError:
             pass  # a target that is away comes back
 
@@ -244,12 +250,16 @@ class LinkSession:
         with self._lock:
             beats = self._beats()
         if self._work == MIRROR and self._state is not None and self._state.is_closed:
-            self.taken_over = sealed(self._state)
+            self._give_way(sealed(self._state))
         for beat in beats:
             self._heard[beat.run_id] += 1
             younger = (beat.started, beat.run_id) > (self._started, self.run_id)
             if younger and not beat.over and self._heard[beat.run_id] > 1:
-                self.taken_over = self._busy(beat)
+                self._give_way(self._busy(beat))
+
+    def _give_way(self, why: TowpathError) -> None:
+        self.taken_over = why
+        self._on_end()
 
     def _tell(self) -> None:
         with self._lock:

@@ -11,7 +11,15 @@ import pytest
 
 from tests.support.copying.chaos import Copiers, endless
 from tests.support.here import Here
-from tests.support.kafka import Record, consume, end_offsets, produce, wait_until
+from tests.support.kafka import (
+    Record,
+    consume,
+    create_topic,
+    end_offsets,
+    produce,
+    wait_until,
+)
+from tests.support.links import Link
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode
@@ -21,6 +29,35 @@ pytestmark = [pytest.mark.broker, pytest.mark.soak]
 
 def some(first: int, count: int) -> list[Record]:
     return [Record(b"k", b"%d" % i, partition=0) for i in range(first, first + count)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("how", ["killed", "frozen"])
+def test_a_frozen_run_that_wakes_up_without_its_source_ends_soon(
+    tmp_path: Path,
+    lone: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    here: Here,
+    how: str,
+) -> None:
+    """The seal is on the target, which answers; nobody waits until the source does."""
+    link = Link(tmp_path, lone, target, new_name("woken"), timeout="90s")
+    topic = create_topic(lone.bootstrap, f"{link.name}.one")
+    produce(lone.bootstrap, topic, some(0, 100))
+    run = link.start("run")
+    try:
+        link.wait_for(run, topic, seconds=120)
+        os.killpg(run.pid, signal.SIGSTOP)
+        (lone.kill9 if how == "killed" else lone.pause)(1)
+        done = here("failover", str(link.file), "--yes", "-o", "json")
+        assert done.json["done"], done.said
+        os.killpg(run.pid, signal.SIGCONT)
+        assert run.wait(45) == 4
+        assert "is failed over" in run.said
+    finally:
+        run.close()
+        lone.restart(1) if how == "killed" else lone.resume(1)
 
 
 @pytest.mark.parametrize("offsets", ["auto", "mapped"])

@@ -78,6 +78,13 @@ class Admin:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def abandon(self) -> None:
+        """Break off every call, also of other threads, and those to come: nobody needs them.
+
+        They raise `UnreachableError` within a few seconds.
+        """
+        self._control.abandon()
+
     def close(self) -> None:
         """Close all connections."""
         self._control.close()

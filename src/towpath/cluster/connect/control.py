@@ -60,6 +60,10 @@ _TOPIC_ID_VERSION = 12
 _BATCHED_COORDINATORS = 4
 
 
+class AbandonedError(UnreachableError):
+    """Nothing is asked of the cluster any more."""
+
+
 class Control:
     """Sends control plane requests to one cluster; thread-safe.
 
@@ -88,6 +92,13 @@ class Control:
     def close(self) -> None:
         """Close all connections; one in use closes when its request ends."""
         self._pool.close()
+
+    def abandon(self) -> None:
+        """Break off what is being asked, and ask nothing more; other threads may call this.
+
+        Whoever is connecting notices when that has ended: a third of the request timeout at most.
+        """
+        self._pool.abandon()
 
     @property
     def throttled(self) -> float:
@@ -262,6 +273,8 @@ class Control:
         read: Read = decoded,
     ) -> Any:
         self._pool.wait_unmuted(address, deadline)
+        if self._pool.abandoned:
+            raise AbandonedError(self.side, f"{what}, {name}", "its answer is of no use any more")
         with (
             self.answering.asking(name),
             self._pool.lend(address, deadline) as connected,
@@ -297,4 +310,4 @@ def healable(error: ClusterError, unknown_until: Deadline | None = None) -> bool
     if isinstance(error, RefusedError):
         unknown = error.error == UNKNOWN_TOPIC_OR_PARTITION
         return error.retriable and not (unknown and unknown_until and unknown_until.over)
-    return not isinstance(error, (SecurityError, ClusterReplacedError))
+    return not isinstance(error, (SecurityError, ClusterReplacedError, AbandonedError))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import selectors
+import socket
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 
 from towpath.cluster.connect.connection import Connected
@@ -27,6 +28,7 @@ class ConnectionPool:
 
     Attributes:
         reached: Whether a connection was ever made.
+        abandoned: Whether nothing is asked any more.
         throttled: Seconds for which brokers asked us to wait so far.
     """
 
@@ -35,8 +37,9 @@ class ConnectionPool:
         self._lock = Lock()
         self._idle: dict[Address, list[Connected]] = defaultdict(list)
         self._muted: dict[Address, Deadline] = {}
+        self._lent: set[socket.socket] = set()
         self._closed = False
-        self.reached = False
+        self.reached = self.abandoned = False
         self.throttled = 0.0
 
     def close(self) -> None:
@@ -47,6 +50,15 @@ class ConnectionPool:
                 for connected in connections:
                     connected.socket.close()
             self._idle.clear()
+
+    def abandon(self) -> None:
+        """Break off all requests whose answers are awaited; nobody needs these any more."""
+        with self._lock:
+            self.abandoned = True
+            for each in self._lent:
+                with suppress(OSError):
+                    # That of TLS would let a request that is being sent go on in plain text.
+                    socket.socket.shutdown(each, socket.SHUT_RDWR)
 
     def has_idle(self, address: Address) -> bool:
         """Return whether an idle connection to an address exists."""
@@ -67,12 +79,16 @@ class ConnectionPool:
             share = Deadline.after(deadline.left() / _CONNECT_SHARE)
             connected = self._connect(address, share)
             self.reached = True
+        with self._lock:
+            self._lent.add(connected.socket)
         try:
             yield connected
         except BaseException:
             # A late response would be taken for that of the next request.
+            self._returned(connected)
             connected.socket.close()
             raise
+        self._returned(connected)
         self._give_back(address, connected)
 
     def mute(self, address: Address, seconds: float) -> None:
@@ -93,6 +109,10 @@ class ConnectionPool:
             began = time.monotonic()
             time.sleep(left)
             deadline.put_off(time.monotonic() - began)
+
+    def _returned(self, connected: Connected) -> None:
+        with self._lock:
+            self._lent.discard(connected.socket)
 
     def _give_back(self, address: Address, connected: Connected) -> None:
         with self._lock:

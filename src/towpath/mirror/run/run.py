@@ -107,7 +107,9 @@ class _Mirror:
         self._meter, self._lease = meter, lease
         self._link, self._wishes, self._stop, self._show = link, wishes, stop, show
         self._config, self._stack = link.config, stack
-        self._session = LinkSession(link.name, link.where, link.target)
+        # Once nothing may be copied any more, the run must not wait for a source that is away.
+        end = link.source.abandon
+        self._session = LinkSession(link.name, link.where, link.target, on_end=end)
         self._clients = stack.enter_context(SUBJECTS.open(link))
         self.progress = RunProgress()
         self._outlook = Outlook(link, meter, self.progress, ends=wishes.until_caught_up)
@@ -255,6 +257,7 @@ class _Mirror:
                 self._failed(error, relay.last)
                 return False
             except ClusterError as error:
+                self._require_own()
                 self.progress.trouble = str(error)
             self._tell()
         self._drain(relay)
@@ -364,12 +367,13 @@ class _Mirror:
                 self._round_over.clear()
 
     def _failed(self, error: RuntimeError, number: int) -> None:
-        """Raise after too many failures in a row; otherwise wait before the next query.
+        """Raise if the link is not ours any more, or after too many failures in a row; else wait.
 
         Args:
             error: Why it failed.
             number: The last round that had begun.
         """
+        self._require_own()
         self._failures += 1
         self.progress.round = number
         self._session.settled.failed()
@@ -382,7 +386,9 @@ class _Mirror:
             raise said from error
         self._tell()
         # Slices of the failed round may go on until they have read that it ended.
-        self._stop.wait(max(TAKEOVER, _AGAIN.after(self._failures)))
+        until = Deadline.after(max(TAKEOVER, _AGAIN.after(self._failures)))
+        while not (until.over or self._stop.wait(min(_LOOK, until.left()))):
+            self._require_own()
 
     def _tell_failure(self, said: TowpathError) -> None:
         number, error = self.progress.round, str(said)
