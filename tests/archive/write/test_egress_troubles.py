@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +70,22 @@ def in_trouble(scene: Scene, code: str) -> None:
     wait_until(lambda: scene.metric("towpath_archive_trouble") == 1, "metrics tell", 60)
 
 
+def lasts(scene: Scene) -> None:
+    """Let a trouble last; it is not told to be over meanwhile."""
+    assert scene.run is not None
+    before = scene.run.said.count("run.trouble_over")
+    scene.last()
+    assert scene.run.said.count("run.trouble_over") == before, scene.run.said[-6000:]
+
+
 def over(scene: Scene) -> None:
     """The trouble is told to be over once, and not before it is."""
     wait_until(lambda: scene.metric("towpath_archive_trouble") == 0, "metrics tell", 120)
     assert scene.run is not None
-    assert scene.run.said.count("run.trouble_over") == 1, scene.run.said[-6000:]
+    told = re.findall(r"event=run\.trouble(_over)? ", scene.run.said)
+    # A busy machine may answer later than a hasty run waits: a trouble with an end of its own.
+    assert "_over" in told, scene.run.said[-6000:]
+    assert ("_over", "_over") not in set(pairwise(["_over", *told])), scene.run.said[-6000:]
     before = scene.metric("compaction_segments_written_total") or 0
     wait_until(
         lambda: (scene.metric("compaction_segments_written_total") or 0) > before,
@@ -103,7 +116,7 @@ def test_a_store_that_is_gone_for_a_while(
         in_trouble(scene, "STORE_AWAY")
         found = status(scene, here)
         assert (found.code, "STORE_AWAY" in found.said) == (4, True), found.said
-        scene.last()
+        lasts(scene)
         exposed = scene.metric("towpath_archive_rpo_seconds", topic=scene.topic, partition="0")
         assert exposed is not None
         assert exposed > (time.monotonic() - gone) / 2
@@ -150,7 +163,7 @@ def test_a_store_that_is_gone_under_egress_compaction_and_a_restore_that_follows
             else:
                 folder.rename(away)
             in_trouble(scene, "STORE_AWAY")
-            scene.last()
+            lasts(scene)
             assert follower.running, follower.said
             assert "no usable answer in time" in follower.said, follower.said[-6000:]
             if buckets is not None:
@@ -216,7 +229,7 @@ def test_a_store_that_forbids_everything_for_a_while(
         in_trouble(scene, "STORE_REFUSED")
         found = status(scene, here)
         assert (found.code, "STORE_REFUSED" in found.said) == (4, True), found.said
-        scene.last()
+        lasts(scene)
         own_buckets.for_writer(config)
         scene.reach()
         over(scene)
@@ -242,7 +255,7 @@ def test_a_store_that_is_full_for_a_while(
             in_trouble(scene, "STORE_FULL")
             found = status(scene, here)
             assert found.code in (0, 3), found.said
-            scene.last()
+            lasts(scene)
             disk.free()
             scene.reach()
             over(scene)
@@ -269,7 +282,7 @@ def test_a_store_behind_a_slow_line(
         for stream in ("upstream", "downstream"):
             behind.spoil("bandwidth", stream, rate=64)
             behind.spoil("latency", stream, latency=200)
-        scene.last()
+        lasts(scene)
         scene.reach(400)
         assert "STORE_" not in run.said, run.said[-6000:]
         behind.heal()
@@ -290,7 +303,7 @@ def test_a_store_whose_line_is_cut_or_answers_late(
         else:
             behind.spoil("latency", latency=20_000)
         in_trouble(scene, "STORE_AWAY")
-        scene.last()
+        lasts(scene)
         behind.heal()
         scene.reach()
         over(scene)
@@ -311,7 +324,7 @@ def test_a_source_that_is_frozen_and_thawed(
         source.pause(1)
         try:
             in_trouble(scene, "CLUSTER")
-            scene.last()
+            lasts(scene)
         finally:
             source.resume(1)
         scene.reach()
@@ -328,7 +341,7 @@ def test_a_source_that_is_cut_off(
         scene.reach()
         line.cut(source)
         in_trouble(scene, "CLUSTER")
-        scene.last()
+        lasts(scene)
         line.heal(source)
         scene.reach()
         over(scene)
@@ -339,17 +352,22 @@ def test_partitions_whose_leader_is_away_hold_up_no_others(
     three: SharedCluster, new_scene: Callable[..., Scene], here: Here
 ) -> None:
     scene = new_scene(three, partitions=3, replication=1)
-    with scene.running() as run:
+    with scene.running():
         scene.reach()
         three.kill9(2)
         try:
             scene.wait_for("archive.left_out")
-            before = [scene.archived_to(n) for n in scene.partitions]
-            scene.last()
-            after = [scene.archived_to(n) for n in scene.partitions]
-            moved = [one < other for one, other in zip(before, after, strict=True)]
-            assert sorted(moved) == [False, True, True], (before, after, run.said[-6000:])
+            # What was read of a partition before its leader went may be committed behind that.
+            wait_until(lambda: moved(scene) == [False, True, True], "two of three go on", 180)
         finally:
             three.restart(2)
         scene.reach()
     scene.compare(here)
+
+
+def moved(scene: Scene) -> list[bool]:
+    """Return which partitions are archived further in a while, in order of the answers."""
+    before = [scene.archived_to(n) for n in scene.partitions]
+    scene.last()
+    after = [scene.archived_to(n) for n in scene.partitions]
+    return sorted(one < other for one, other in zip(before, after, strict=True))
