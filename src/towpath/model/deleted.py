@@ -51,6 +51,19 @@ class Retention:
     tiered: bool = False
     known: bool = True
 
+    @property
+    def ages(self) -> bool:
+        """Whether records go by their age."""
+        return self.ms != FOR_EVER
+
+    @property
+    def gone_ms(self) -> int:
+        """Age in milliseconds at which records have gone, where times of records ascend.
+
+        A segment has at most `segment_ms` of them, and goes once its last record may go.
+        """
+        return self.ms + self.segment_ms
+
     @classmethod
     def of(cls, configs: Mapping[str, str] | None) -> Retention:
         """Return the retention that a topic's configs define, including defaults.

@@ -103,7 +103,8 @@ HOUR = Retention(ms=3_600_000, segment_ms=9, segment_bytes=9)
 def test_what_deleted_a_stretch_and_what_the_source_deletes_soon(
     here: Retention, there: Retention, offsets: tuple[int, int], found: WhyDeleted
 ) -> None:
-    assert judged(STRETCH, here, there, *offsets, size=None) == found
+    due, old = offsets
+    assert judged(STRETCH, here, there, due=due, overdue=0, old=old, size=None) == found
 
 
 SIZED = replace(HOUR, bytes=1000)
@@ -119,12 +120,26 @@ SIZED = replace(HOUR, bytes=1000)
 )
 def test_a_small_log_was_not_cut_by_its_size(size: int | None, found: WhyDeleted) -> None:
     """DeleteRecords on topics with `retention.bytes` was taken for that, and so for due."""
-    assert judged(STRETCH, SIZED, SIZED, due=20, old=20, size=size) == found
+    assert judged(STRETCH, SIZED, SIZED, due=20, overdue=0, old=20, size=size) == found
+
+
+@pytest.mark.parametrize(("overdue", "due"), [(0, 30), (10, 30), (11, 0), (30, 0), (None, 0)])
+def test_what_the_source_should_have_deleted_long_ago_is_not_due(
+    overdue: int | None, due: int
+) -> None:
+    """A record of a future time keeps a segment for years: what it holds was called due."""
+    found = judged(STRETCH, HOUR, HOUR, due=30, overdue=overdue, old=30, size=None)
+    assert found == WhyDeleted((Deleter.TIME,), SourceOffset(due))
+    finer = replace(HOUR, ms=5)
+    found = judged(STRETCH, HOUR, finer, due=30, overdue=overdue, old=30, size=None)
+    assert found == WhyDeleted((Deleter.TIME,), SourceOffset(due))
+    sized = judged(STRETCH, SIZED, SIZED, due=30, overdue=overdue, old=20, size=1000)
+    assert sized == WhyDeleted((Deleter.SIZE,), SourceOffset(30)), "sizes know no times"
 
 
 def test_an_age_that_the_source_does_not_tell_is_no_request() -> None:
     """Where the source did not answer, DeleteRecords was blamed."""
-    found = judged(STRETCH, HOUR, HOUR, due=0, old=None, size=None)
+    found = judged(STRETCH, HOUR, HOUR, due=0, overdue=0, old=None, size=None)
     assert found == WhyDeleted((Deleter.UNKNOWN,), SourceOffset(0))
 
 

@@ -22,6 +22,9 @@ from towpath.topics.configs import compacts
 
 Stretch = tuple[SourceOffset, SourceOffset]
 """Source offsets [first, end)."""
+_LATE = 3_600_000
+"""Milliseconds within which a broker has looked at its logs; by default it looks each five minutes
+(`log.retention.check.interval.ms`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,7 @@ class DeletionLook:
         there = _retentions(self._target, Side.TARGET, {targets[tp].topic for tp in stretches})
         of = {tp: (here[tp.topic], there[targets[tp].topic]) for tp in stretches}
         due = self._old({tp: own.ms for tp, (own, _) in of.items()})
+        overdue = self._old({tp: own.gone_ms + _LATE for tp, (own, _) in of.items() if own.ages})
         old = self._old({tp: kept.ms for tp, (_, kept) in of.items()})
         sized = {
             tp: targets[tp]
@@ -130,7 +134,14 @@ class DeletionLook:
         }
         sizes = self._sizes(sized)
         return {
-            tp: judged(stretches[tp], *both, due.get(tp) or 0, old.get(tp, 0), sizes.get(tp))
+            tp: judged(
+                stretches[tp],
+                *both,
+                due=due.get(tp) or 0,
+                overdue=overdue.get(tp, 0),
+                old=old.get(tp, 0),
+                size=sizes.get(tp),
+            )
             for tp, both in of.items()
         }
 
@@ -170,21 +181,37 @@ class DeletionLook:
 
 
 def judged(
-    stretch: Stretch, here: Retention, there: Retention, due: int, old: int | None, size: int | None
+    stretch: Stretch,
+    here: Retention,
+    there: Retention,
+    *,
+    due: int,
+    overdue: int | None,
+    old: int | None,
+    size: int | None,
 ) -> WhyDeleted:
     """Return the cause of a deletion on the target. Pure.
+
+    A retention that the source has not followed in time says nothing about these records: a record
+    of a future time may keep them for years in its segment.
 
     Args:
         stretch: The source offsets.
         here: What the source keeps.
         there: What the target keeps.
         due: The first source offset that is younger than the source's `retention.ms`.
+        overdue: The first one that the source's retention can still have, if it goes by the times
+            of records; `None` if unknown.
         old: The first source offset that is younger than the target's, `None` if unknown.
         size: Bytes of the target's log now, `None` if unknown.
     """
     why = there.by(old=None if old is None else stretch[1] <= old, size=size)
     told = size is not None or Deleter.SIZE not in why  # else a request may have deleted it
-    if told and there.keeps_like(here, why):
+    alike = told and there.keeps_like(here, why)
+    late = overdue is None or overdue > stretch[0]
+    if late and not (alike and Deleter.TIME not in why):
+        return WhyDeleted(why, SourceOffset(0))
+    if alike:
         return WhyDeleted(why, stretch[1])
     return WhyDeleted(why, SourceOffset(0 if there.cuts_finer(here) else due))
 
