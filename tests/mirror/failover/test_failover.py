@@ -200,4 +200,7 @@ def test_a_failover_is_taken_back_until_something_is_written(link: Link) -> None
     refused = link.here("failover", link.file, "--undo")
     assert refused.code == 4
     assert "no failover to take back" in refused.said
+    rehearsed = link.here("failover", link.file, "--dry-run", "--wait")
+    assert rehearsed.code == 4, "what would be refused is told by the rehearsal"
+    assert "no run of it lives" in rehearsed.said
     assert not link.mirror.link_books().states

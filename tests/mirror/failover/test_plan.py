@@ -15,6 +15,7 @@ from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.ledger.producers import producer_id
 from towpath.mirror.failover.cuts import cut_of
 from towpath.mirror.failover.drain import Drain
+from towpath.mirror.failover.failover import require_drain
 from towpath.mirror.failover.fences import COORDINATOR_EPOCH, EPOCH, fence_of
 from towpath.mirror.failover.look import ahead_of
 from towpath.mirror.failover.plan import (
@@ -24,6 +25,7 @@ from towpath.mirror.failover.plan import (
     partition_plan,
     with_known,
 )
+from towpath.model.errors import LedgerError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import (
     ClusterId,
@@ -267,6 +269,12 @@ def test_a_drain_is_over_when_all_is_copied_and_nobody_writes() -> None:
     busy.look([done])
     assert not busy.over
     assert "somebody still writes" in busy.left[0]
+
+
+@pytest.mark.parametrize(("gone", "why"), [("away", "does not answer"), ("", "no run of it")])
+def test_a_drain_needs_the_source_and_a_run(gone: str, why: str) -> None:
+    with pytest.raises(LedgerError, match=why):
+        require_drain(replace(_plan([]), source_gone=gone))
 
 
 def _position(

@@ -139,6 +139,8 @@ class _Failover:
         began = time.monotonic()
         report = FailoverReport(plan=self._looker.plan())
         report.seconds["look"] = round(time.monotonic() - began, 2)
+        if self._drains:
+            require_drain(report.plan)  # before somebody agrees, and in a rehearsal
         if not self._asked.agreed(report.plan):
             report.state = self._moves.now[0].entry
             return report
@@ -154,8 +156,14 @@ class _Failover:
         report.done = True
         return report
 
+    @property
+    def _drains(self) -> bool:
+        """Whether the source is to be drained first."""
+        asked = self._asked.wait > 0
+        return asked and any(isinstance(each, _COPYING) for each in self._moves.now)
+
     def _parts(self) -> Iterator[tuple[str, Callable[[FailoverReport], None]]]:
-        if self._asked.wait and any(isinstance(each, _COPYING) for each in self._moves.now):
+        if self._drains:
             yield "drain", self._drain
         yield "seal", self._seal
         yield "fence", self._fence
@@ -168,7 +176,6 @@ class _Failover:
     def _drain(self, report: FailoverReport) -> None:
         """Wait until the run that lives has copied all that producers wrote before they stopped."""
         link, moves, asked = self._link, self._moves, self._asked
-        _require_drain(report.plan)
         until, patience = moves.later(), Deadline.after(asked.wait)
         copying = [each for each in moves.now if isinstance(each, Mirroring)]
         if copying:
@@ -339,7 +346,7 @@ class _Failover:
 _COPYING = (Mirroring, Draining)
 
 
-def _require_drain(plan: FailoverPlan) -> None:
+def require_drain(plan: FailoverPlan) -> None:
     """Raise if nobody can copy the rest.
 
     Raises:
