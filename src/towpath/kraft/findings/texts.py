@@ -20,7 +20,8 @@ _STATES: Mapping[FindingCode, FindingText] = {
         " goes so far, of a migration before or as they were formatted anew; they would take the"
         " copy as done and delete all topics, ACLs, configs and users from ZooKeeper",
         "start no controller, and stop those that run now; `kraft rollback` does that, and deletes"
-        " `/migration` where ZooKeeper is known to hold everything",
+        " `/migration` where ZooKeeper is known to hold everything; where it is not, it changes"
+        " nothing and says why",
     ),
     FindingCode.LOST_ANCHOR: stop(
         "the metadata log says that the migration runs, and ZooKeeper's `/migration` {found}, so"
