@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.support.links import link
 from tests.support.subjects.topic_models import compare, observed, topic
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import Journal, Opened, Phase
+from towpath.ledger.entries import Journal, LinkStage, LinkState, Opened, Phase
 from towpath.model.findings import Cause
 from towpath.model.nouns import (
     LinkName,
@@ -18,7 +20,11 @@ from towpath.model.nouns import (
 )
 from towpath.plan.kinds import as_data
 from towpath.plan.subject import Difference
-from towpath.topics.other_writers import beside_neighbours, without_taken
+from towpath.topics.other_writers import (
+    beside_neighbours,
+    without_failed_over,
+    without_taken,
+)
 from towpath.topics.steps import KINDS, CreateTopic, SetConfigs, TopicStep
 
 OURS, OTHER = LinkName("ours"), LinkName("other")
@@ -174,3 +180,23 @@ def test_the_link_that_was_there_first_goes_on() -> None:
     assert taken(opened(OURS), opened(OTHER)) == []
     assert taken(opened(OTHER, TopicId("again"))) == []
     assert taken() == []
+
+
+def test_topics_that_failed_over_are_left_to_their_clients() -> None:
+    """Nothing is set, grown or deleted there, whatever becomes of the source topic."""
+    other = replace(RELEASED, source=TopicName("users"), target=TopicName("users"))
+    wanted: Difference[TopicStep] = Difference(steps=(RELEASED, other))
+    books = LinkBooks(OURS)
+    assert without_failed_over(wanted, books) == wanted
+    books.take(
+        LinkState(
+            link=OURS, topic=NAME, state=LinkStage.FAILED_OVER, since=1, user="u", host="h",
+            version="1",
+        )
+    )  # fmt: skip
+    found = without_failed_over(wanted, books)
+    assert found.steps == (other,)
+    [note] = found.notes
+    assert str(note) == (
+        "topics: 1 step left out on topics that failed over, which are their clients' now: orders"
+    )

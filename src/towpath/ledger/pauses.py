@@ -22,10 +22,13 @@ def pause(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[Pause, 
         ClusterError: The target could not be reached, or refused the entry.
         ConfigError: The link does not mirror one of the topics.
         LedgerError: The link never ran.
+        LinkSealedError: The link or one of the topics is sealed or failed over.
     """
     with open_link(config) as link:
         read_begun(link)
         require_mirrored(link, topics)
+        for each in topics or [WHOLE_LINK]:
+            link.books.require_open(each)
         fresh = [each for each in topics or [WHOLE_LINK] if link.books.pause_of(each) is None]
         link.ledger.append(Pause(link=config.link, topic=each, **signature()) for each in fresh)
         if fresh:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from towpath.cluster.admin import Admin
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.neighbours import Neighbours
+from towpath.model.amounts import counted, shortened
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import LinkName, Mode, TopicId, TopicName, TopicPartition
 from towpath.plan.subject import Difference
@@ -21,6 +22,7 @@ from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import DELETE, UNLIMITED
 from towpath.topics.steps import DeleteTopic, SetConfigs, TopicStep
 
+_NAMED = 3
 _THEIRS = (
     "stays although the file no longer asks for it: it has records that this link did not write,"
     " as after a cutover; delete it by hand if it is not needed"
@@ -125,6 +127,20 @@ def spared(found: Difference[TopicStep], books: LinkBooks, target: Admin) -> Dif
         if step.target in theirs
     )
     return replace(found, steps=tuple(steps), notes=(*found.notes, *notes))
+
+
+def without_failed_over(found: Difference[TopicStep], books: LinkBooks) -> Difference[TopicStep]:
+    """Return the difference without steps on topics that failed over: these are their clients'."""
+    theirs = [step for step in found.steps if books.closed(step.source) is not None]
+    if not theirs:
+        return found
+    names = sorted({step.target for step in theirs})
+    text = (
+        f"{counted(len(theirs), 'step')} left out on topics that failed over, which are their"
+        f" clients' now: {shortened(names, _NAMED)}"
+    )
+    steps = tuple(step for step in found.steps if step not in theirs)
+    return replace(found, steps=steps, notes=(*found.notes, Note("topics", text)))
 
 
 def writes_of_others(

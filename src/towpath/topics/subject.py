@@ -42,6 +42,7 @@ from towpath.topics.observed import ObservedTopics, SourceTopics, Topic
 from towpath.topics.other_writers import (
     beside_neighbours,
     spared,
+    without_failed_over,
     without_taken,
     writes_of_others,
 )
@@ -136,6 +137,7 @@ class TopicClient:
             reached = frozenset(around.caught_up())
             ours = replace(ours, caught_up=reached - self.gate.behind(pending, link))
         found = diff(topics, link.config, ours)
+        found = without_failed_over(found, link.books)
         wanted = beside_neighbours(found, topics, link.books.neighbours)
         return spared(wanted, link.books, link.target)
 

@@ -109,6 +109,16 @@ def test_a_table_without_partitions_is_left_out() -> None:
     assert as_text(picture(()), 80) == []
 
 
+def test_what_failed_over_is_not_still_to_be_copied() -> None:
+    over = row("payments", State.FAILED_OVER, lag=3)
+    seen = replace(SEEN, rows=(over, row("orders", State.BEHIND, lag=5)))
+    shown = as_text(link_picture(seen), 160)
+    assert any("copied; lag 5 (" in each for each in shown)
+    assert "3 offsets of the source, of what failed over, will not be copied" in shown
+    assert over.why == "payments-0: offsets 10 to 12 not copied when it failed over"
+    assert link_as_json(seen)["totals"]["lag_records"] == 5
+
+
 def test_json_has_totals_the_run_and_both_ends() -> None:
     told = link_as_json(SEEN)
     assert told["run"] is not None

@@ -313,7 +313,7 @@ class _Parts:
             report.trouble.append(str(error))
             return
         read = sum(each.comparison.bytes for each in report.verdicts if each.comparison)
-        report.behind = sum(max(0, row.lag_records) for row in rows)
+        report.behind = sum(row.to_copy for row in rows)
         report.measured = RehearsalTimes(
             look=report.seconds["look"],
             plan=self._planning,

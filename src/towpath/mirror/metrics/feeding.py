@@ -48,6 +48,7 @@ def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
     """Yield the standing of each partition for the meter."""
     for row in rows:
         changed = ChangedParts.of(row.tally)
+        late = 0.0 if row.state is State.FAILED_OVER else row.lag_seconds
         yield Stand(
             topic=row.topic,
             partition=row.partition,
@@ -56,8 +57,8 @@ def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
             incarnation=row.producer_id,
             records=row.records,
             bytes=row.bytes,
-            lag_records=row.lag_records if row.lag_records >= 0 else None,
-            lag_seconds=row.lag_seconds if row.lag_seconds >= 0 else None,
+            lag_records=row.to_copy if row.lag_records >= 0 else None,
+            lag_seconds=late if late >= 0 else None,
             gaps=len(row.losses),
             gap_offsets=sum(gap.end - gap.first for gap in row.losses),
             quarantined=dict(row.set_aside.quarantined),

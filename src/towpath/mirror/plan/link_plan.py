@@ -62,11 +62,24 @@ def detailed(config: LinkConfig, rate: float | None = None) -> Plan:
         plan = made.plan
         if plan.source is None or not plan.topics:
             return plan
-        notes = (*plan.notes, *_paused(link, plan), *_groups(link), *_staying(link, plan))
+        notes = (
+            *plan.notes,
+            *_over(link, plan),
+            *_paused(link, plan),
+            *_groups(link),
+            *_staying(link, plan),
+        )
         plan = replace(plan, notes=notes)
         if made.found is None or plan.refusals:
             return plan
         return records.estimated(link, made.found, plan, rate)
+
+
+def _over(link: OpenLink, plan: Plan) -> Iterator[Note]:
+    """Yield the states because of which records of the plan's topics are not copied any more."""
+    for topic, state in sorted(link.books.states.items()):
+        if state.is_closed and (topic == WHOLE_LINK or topic in plan.topics):
+            yield Note(topic or "link", str(state))
 
 
 def _paused(link: OpenLink, plan: Plan) -> Iterator[Note]:
@@ -165,10 +178,9 @@ class _Records:
         """Return the plan with the cost of copying, or with a note why it is unknown."""
         seen, books = found.of(TOPICS).seen, link.books
         limit = Limits.of(link.config, books).link
+        names = {here: there for here, there in plan.topics.items() if not books.closed(here)}
         try:
-            told = estimated(
-                link.source, books, seen, plan.topics, self.begins, self.disks, said, limit
-            )
+            told = estimated(link.source, books, seen, names, self.begins, self.disks, said, limit)
         except ClusterError as error:
             note = Note("source", f"{error}; so it is not known how many bytes there are to copy")
             return replace(plan, notes=(*plan.notes, note))

@@ -157,7 +157,7 @@ class _Log:
     def _line(self, progress: RunProgress, now: float) -> None:
         copied = [progress.copied(row) for row in progress.rows]
         records, size = sum(each for each, _ in copied), sum(each for _, each in copied)
-        lag = sum(max(0, row.lag_records) for row in progress.rows)
+        lag = sum(row.to_copy for row in progress.rows)
         stopped = sum(row.stands_still for row in progress.rows)
         sums = records, size, lag, stopped
         if sums == self._sums:

@@ -26,7 +26,7 @@ from towpath.mirror.show.failover_shapes import (
     PositionPlanJson,
 )
 from towpath.mirror.show.shapes import state_as_json
-from towpath.model.amounts import count, counted, span
+from towpath.model.amounts import count, counted, shortened, span
 from towpath.model.reasons import as_data
 from towpath.runbook import pointers
 from towpath.runtime.clock import readable
@@ -167,7 +167,8 @@ def _shortened(lines: Sequence[str]) -> list[str]:
 
 def client_lines(plan: FailoverPlan, server: str) -> list[str]:
     """Return what to change in clients."""
-    lines = [f"bootstrap.servers of all clients: {server}"]
+    whose = f"clients of {shortened(plan.topics, _MOST)}" if plan.topics else "all clients"
+    lines = [f"bootstrap.servers of {whose}: {server}"]
     renamed = sorted(
         {(each.tp.topic, each.target.topic) for each in plan.partitions}
         - {(each.tp.topic, each.tp.topic) for each in plan.partitions}
@@ -208,7 +209,9 @@ def done_lines(report: FailoverReport, server: str) -> list[str]:
     if state is None or state.state != "failed_over":
         lines.append("not failed over yet, see above; the same command goes on")
         return lines
-    lines.append(f"link {report.plan.link} is failed over; change in clients:")
+    topics, link = report.plan.topics, report.plan.link
+    part = f"{shortened(topics, _MOST)} of link {link} failed over, and it goes on with the rest"
+    lines.append(f"{part if topics else f'link {link} is failed over'}; change in clients:")
     return lines + [f"  {each}" for each in client_lines(report.after or report.plan, server)]
 
 

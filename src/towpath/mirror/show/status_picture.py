@@ -14,7 +14,7 @@ from towpath.mirror.show import limits
 from towpath.mirror.show.deleted import deleted
 from towpath.mirror.show.states import counts, marked
 from towpath.mirror.status.changed import ChangedParts
-from towpath.mirror.status.cutovers import cutovers
+from towpath.mirror.status.cutovers import cutovers, left_at_source
 from towpath.mirror.status.foretold import kept_lines, risk_lines, unforeseen_lines
 from towpath.mirror.status.link_look import LinkStatus
 from towpath.mirror.status.link_status import PartitionStatus
@@ -40,7 +40,7 @@ def link_picture(
     lines += lease_lines(seen.lease)
     lines += map(str, seen.states)
     lines += map(str, seen.pauses)
-    lines += [told] if (told := cutovers(seen.rows)) else []
+    lines += filter(None, (cutovers(seen.rows), left_at_source(seen.rows)))
     aside = summed_aside(row.set_aside for row in seen.rows)
     lines += [f"link: {aside}"] if aside else []
     lines += _of_limits(seen)

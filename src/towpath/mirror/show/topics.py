@@ -33,7 +33,7 @@ class TopicLine:
         """Add a partition, with the records and bytes that this run copied."""
         self.records += copied[0]
         self.size += copied[1]
-        self.lag += max(0, row.lag_records)
+        self.lag += row.to_copy
         self.behind += bytes_behind(row)
         self.identical += row.mode == "identical"
         self.states[row.state] += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from towpath.ledger.books import LinkBooks
-from towpath.mirror.status.link_status import PartitionStatus
+from towpath.mirror.status.link_status import PartitionStatus, State
 from towpath.model.amounts import count, counted
 from towpath.runtime.clock import readable
 
@@ -25,9 +25,25 @@ def cutovers(rows: Iterable[PartitionStatus]) -> str:
     return f"{count(own)} offsets behind the cutover of {last} are the clients' own"
 
 
+def left_at_source(rows: Iterable[PartitionStatus]) -> str:
+    """Return a sentence about what the source has of topics that failed over; "" for nothing."""
+    over = [row.lag_records for row in rows if row.state is State.FAILED_OVER]
+    left = sum(each for each in over if each > 0)
+    if not left:
+        return ""
+    return f"{counted(left, 'offset')} of the source, of what failed over, will not be copied"
+
+
 def still_running(books: LinkBooks) -> str:
-    """Return a warning about copying after a cutover; "" if there was none."""
-    cut = [each.cut.at for each in books.partitions.values() if each.cut is not None]
+    """Return a warning about copying after a cutover; "" if there was none.
+
+    Topics that failed over are not copied any more, so they need none.
+    """
+    cut = [
+        each.cut.at
+        for tp, each in books.partitions.items()
+        if each.cut is not None and books.closed(tp.topic) is None
+    ]
     if not cut:
         return ""
     return (

@@ -113,6 +113,14 @@ class PartitionStatus:
         return TopicPartition(self.topic, self.partition)
 
     @property
+    def to_copy(self) -> int:
+        """Number of source offsets that are still to be copied; 0 if unknown, and behind the end.
+
+        Of a partition that failed over, nothing more is copied.
+        """
+        return 0 if self.state is State.FAILED_OVER else max(0, self.lag_records)
+
+    @property
     def clients_own(self) -> int:
         """Number of target offsets after the cutover that the link did not write; 0 if unknown."""
         if self.cut is None or self.target_log_end < 0:
@@ -171,7 +179,9 @@ class PartitionStatus:
         if self.lag_records == 0:
             return "all that the source has now is copied"
         first, last = self.source_end, self.source_end + self.lag_records - 1
-        text = f"offsets {first} to {last} not yet copied"
+        over = self.state is State.FAILED_OVER
+        left = "not copied when it failed over" if over else "not yet copied"
+        text = f"offsets {first} to {last} {left}"
         if not self.unread:
             return text
         return f"{text}, of which the source has deleted {first} to {self.unread_end - 1}"

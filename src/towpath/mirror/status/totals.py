@@ -51,19 +51,23 @@ class Totals:
     states: Counter[State] = field(default_factory=Counter)
 
     def add(self, row: PartitionStatus) -> None:
-        """Add a partition."""
+        """Add a partition; of one that failed over, nothing more is copied."""
         self.partitions += 1
         self.records += row.records
         self.bytes += row.bytes
-        self.lag_records += max(0, row.lag_records)
+        self.deleted += row.deleted.records if row.deleted is not None else 0
+        self.states[row.state] += 1
+        if row.state is not State.FAILED_OVER:
+            self._add_lag(row)
+
+    def _add_lag(self, row: PartitionStatus) -> None:
+        self.lag_records += row.to_copy
         self.lag_bytes += int(bytes_behind(row))
         if row.lag_seconds >= 0:
             self.longest = max(row.lag_seconds, self.longest or 0.0)
         self.unknown += row.lag_records < 0
-        self.deleted += row.deleted.records if row.deleted is not None else 0
         self.untimed += row.lag_seconds < 0
         self.unsized += row.lag_records > 0 and not row.records and row.lag_log_bytes < 0
-        self.states[row.state] += 1
 
     @property
     def lag_seconds(self) -> float | None:
@@ -102,8 +106,10 @@ def bytes_behind(row: PartitionStatus) -> float:
 
     By the mean size of copied records or, before the first one, by the size of the source log.
     """
+    if row.state is State.FAILED_OVER:
+        return 0
     if row.records:
-        return max(0, row.lag_records) * row.bytes / row.records
+        return row.to_copy * row.bytes / row.records
     return max(0, row.lag_log_bytes)
 
 
