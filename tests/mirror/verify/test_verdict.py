@@ -6,10 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.ledger.books import opened
 from tests.support.ledger.standings import ROW
 from towpath.ledger.books import PartitionBooks
 from towpath.mirror.status.link_status import PartitionStatus
+from towpath.mirror.verify.ranges import Bounds, never_copied
 from towpath.mirror.verify.verdict import Verdict, verdict
+from towpath.model.nouns import SourceOffset
+from towpath.settings.sections.records import StartAt
 
 BOOKS = PartitionBooks()
 EVEN = replace(ROW, lag_records=0)
@@ -30,6 +34,30 @@ def test_a_partition_is_late_if_the_source_has_newer_records_and_nothing_else(
     row: PartitionStatus, trouble: str, *, late: bool
 ) -> None:
     assert verdict(row, BOOKS, None, trouble).late == late
+
+
+@pytest.mark.parametrize(
+    ("start", "earliest", "offsets"),
+    [
+        (StartAt.LATEST, 0, "0 to 39"),
+        (StartAt.COMMITTED, 7, "7 to 39"),
+        (1_700_000_000_000, 0, "0 to 39"),
+        (StartAt.LATEST, 40, ""),
+        (StartAt.EARLIEST, 0, ""),
+    ],
+)
+def test_records_from_before_the_start_are_told(
+    start: StartAt | int, earliest: int, offsets: str
+) -> None:
+    """They were told nowhere, where the file names no groups."""
+    books = PartitionBooks(opened(source_start=SourceOffset(40)))
+    bounds = Bounds(source_earliest=earliest, target_earliest=0)
+    said = verdict(EVEN, books, None, "", before=never_copied(start, books, bounds))
+    text = f"source offsets {offsets} are from before `records.start`: this link neither copied"
+    assert said.verdict is Verdict.EQUAL
+    assert said.notes == ((f"{text} nor compared them",) if offsets else ())
+    assert never_copied(start, books, None) is None
+    assert never_copied(start, PartitionBooks(), bounds) is None
 
 
 def test_an_error_is_told_beside_what_is_missing() -> None:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from towpath.compare.named import SeenIds
 from towpath.compare.work import Comparison
 from towpath.ledger.books import PartitionBooks
+from towpath.mirror.status.deleted import Stretch
 from towpath.mirror.status.link_status import PartitionStatus
 from towpath.mirror.verify.changes import change_sentences
 from towpath.mirror.verify.gone import NOTHING, Gone
@@ -72,6 +73,7 @@ def verdict(
     gone: Gone = NOTHING,
     risk: AtRisk | None = None,
     unforeseen: str = "",
+    before: Stretch | None = None,
 ) -> PartitionVerdict:
     """Return the verdict on a partition.
 
@@ -85,6 +87,7 @@ def verdict(
         gone: What not both sides have any more.
         risk: What the target is going to delete of the topic.
         unforeseen: Why that is not known, "" if it is.
+        before: Source offsets from before the start that the file asks for, `None` for none.
     """
     beside = others.judge(comparison, mapped=row.mode == Mode.MAPPED)
     clients = others.judge_clients(comparison, books.cut)
@@ -133,6 +136,7 @@ def verdict(
             *(code for reason in (risk.reasons if risk else ()) for code in reason.codes),
         ),
         notes=(
+            *_before(before),
             *_notes(books, comparison),
             *_unseen(gone, unforeseen),
             *gone.notes(),
@@ -214,6 +218,14 @@ def _unseen(gone: Gone, unforeseen: str) -> Iterator[str]:
         yield unforeseen_text(unforeseen)
     elif gone.unseen.configs and not any(gone.unproven()):
         yield f"{gone.unseen.configs}; records that this decides on are not missing now"
+
+
+def _before(before: Stretch | None) -> Iterator[str]:
+    if before is not None:
+        yield (
+            f"source offsets {before[0]} to {before[1] - 1} are from before `records.start`:"
+            " this link neither copied nor compared them"
+        )
 
 
 def _notes(books: PartitionBooks, comparison: Comparison | None) -> Iterator[str]:

@@ -32,6 +32,7 @@ from towpath.mirror.verify.ranges import (
     by_change,
     common_range,
     cut,
+    never_copied,
     pack,
     sample,
 )
@@ -183,6 +184,7 @@ def _verify(
             ),
             risk=at_stake.get(row.topic),
             unforeseen=risks.unknown.get(row.topic, ""),
+            before=never_copied(config.records.start, books.of(tp), bounds.get(tp)),
         )
         for row in rows
     )
