@@ -1,7 +1,8 @@
 """The requests that a gateway relays, by Kafka's API keys, and the newest version of each.
 
 Clients are told these versions, so no other request arrives. Left out is what names brokers in a
-way that is not translated, and OffsetForLeaderEpoch: with it a consumer would check its position
+way that is not translated (DescribeCluster names controllers from version 1 on), and
+OffsetForLeaderEpoch: with it a consumer would check its position
 by epochs, which mean nothing on another cluster. Produce ends at 9 and Fetch at 15, as newer
 answers carry addresses of brokers (KIP-951) and newer requests ids of topics, which differ between
 clusters; OffsetCommit and OffsetFetch end at 9, the transactional ones before KIP-890, likewise.
@@ -72,7 +73,7 @@ _NEWEST: Mapping[int, int] = {
     49: 1,  # AlterClientQuotas
     50: 0,  # DescribeUserScramCredentials
     51: 0,  # AlterUserScramCredentials
-    Api.DESCRIBE_CLUSTER: 2,
+    Api.DESCRIBE_CLUSTER: 0,
     61: 0,  # DescribeProducers
     65: 0,  # DescribeTransactions
     66: 2,  # ListTransactions

@@ -71,6 +71,7 @@ class ClientConnection(asyncio.Protocol):
         self._frames = Frames(SMALLEST)
         self._due: deque[_Due] = deque()
         self._why = ""
+        self._waits_for = set[object]()
         self._transport: asyncio.Transport
         self._upstream: BrokerConnection
         self._opening: asyncio.Task[None]
@@ -99,20 +100,25 @@ class ClientConnection(asyncio.Protocol):
         self._told.closed(self, self._why)
 
     def pause_writing(self) -> None:
-        """Read no more from the broker: the client is slower."""
+        """Read no more from the broker, nor from the client: it does not take its answers."""
         self._upstream.pause()
+        self.hold(self)
 
     def resume_writing(self) -> None:
-        """Read from the broker again."""
+        """Read from both again."""
         self._upstream.resume()
+        self.release(self)
 
-    def hold(self, *, held: bool) -> None:
-        """Read no more from the client, or go on: the broker is slower."""
-        if self._transport.is_closing():
-            return
-        if held:
+    def hold(self, slow: object) -> None:
+        """Read no more from the client, until what is slow takes more."""
+        self._waits_for.add(slow)
+        if not self._transport.is_closing():
             self._transport.pause_reading()
-        else:
+
+    def release(self, slow: object) -> None:
+        """Read from the client again, unless something else is slow."""
+        self._waits_for.discard(slow)
+        if not (self._waits_for or self._transport.is_closing()):
             self._transport.resume_reading()
 
     def end(self, why: str) -> None:
@@ -178,7 +184,7 @@ class BrokerConnection(asyncio.Protocol):
         self._transport = transport
         transport.write(bytes(self._waiting))
         self._waiting.clear()
-        self._client.hold(held=False)
+        self._client.release(self)
 
     def data_received(self, data: bytes) -> None:
         """Hand on the answers that are whole."""
@@ -196,11 +202,11 @@ class BrokerConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Read no more from the client: the broker is slower."""
-        self._client.hold(held=True)
+        self._client.hold(self)
 
     def resume_writing(self) -> None:
         """Read from the client again."""
-        self._client.hold(held=False)
+        self._client.release(self)
 
     def send(self, frame: bytes | bytearray) -> None:
         """Send a request, at the latest when the connection stands."""
@@ -209,7 +215,7 @@ class BrokerConnection(asyncio.Protocol):
             return
         self._waiting += frame
         if len(self._waiting) > _WAITING:
-            self._client.hold(held=True)
+            self._client.hold(self)
 
     def failed(self, why: str) -> None:
         """End the client's connection: no broker accepts one."""

@@ -124,8 +124,9 @@ class Gateway:
         family = socket.AF_INET6 if ":" in at[0] else socket.AF_INET
         try:
             listener = socket.create_server(at, family=family, backlog=_BACKLOG)
-        except OSError as error:
-            why = f"{address_text(at)} cannot be listened on: {error.strerror}"
+        except (OSError, OverflowError) as error:
+            said = error.strerror if isinstance(error, OSError) else "there is no such port"
+            why = f"{address_text(at)} cannot be listened on: {said}"
             self._failed.append(ConfigProblem(key, f"{why}; name another port"))
             log.event("listener.failed", self._config.link, key, {"why": why}, trouble=True)
             return

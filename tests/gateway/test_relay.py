@@ -1,0 +1,120 @@
+"""A connection that takes no answers, or asks for what is not relayed."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+import pytest
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
+
+from towpath.gateway.answers import AnswerChanges
+from towpath.gateway.nodes import RelayedNodes
+from towpath.gateway.own import OwnAnswers
+from towpath.gateway.relay import BrokerConnection, ClientConnection
+from towpath.model.nouns import ClusterId
+
+MOST = 24 << 20
+TAKEN = {18: (0, 4), 3: (0, 13)}
+
+
+class Seen:
+    """What a connection told."""
+
+    def __init__(self) -> None:
+        self.why: list[str] = []
+
+    def opened(self, client: ClientConnection) -> None:
+        del client
+
+    def closed(self, client: ClientConnection, why: str) -> None:
+        del client
+        self.why.append(why)
+
+
+async def serving(seen: Seen) -> asyncio.Server:
+    """Listen for clients, with no broker behind."""
+    loop = asyncio.get_running_loop()
+    answers = AnswerChanges(RelayedNodes("h", 1, {}, lambda *_: None), ClusterId("c"))
+
+    async def never(_: BrokerConnection) -> None:
+        await asyncio.Event().wait()
+
+    def client() -> ClientConnection:
+        own = OwnAnswers(TAKEN)
+        return ClientConnection(lambda up: loop.create_task(never(up)), answers, own, seen)
+
+    return await loop.create_server(client, "127.0.0.1", 0)
+
+
+def asked(version: int, correlation: int) -> bytes:
+    made = ApiVersionsRequest(client_software_name="t", client_software_version="1")
+    made.API_VERSION = version
+    made.with_header(correlation_id=correlation, client_id="t")
+    return bytes(made.encode(header=True, framed=True))
+
+
+def flood(port: int) -> int:
+    """Ask without taking answers until no more is taken; return the bytes that were."""
+    with socket.create_connection(("127.0.0.1", port), 10) as connection:
+        connection.settimeout(1)
+        sent, block = 0, asked(3, 1) * 2000
+        while sent < MOST:
+            try:
+                sent += connection.send(block)
+            except TimeoutError:
+                break
+        return sent
+
+
+def ask(port: int, frame: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), 10) as connection:
+        connection.sendall(frame)
+        return connection.recv(1 << 16)
+
+
+def played(seen: Seen, client: Callable[[int], object]) -> object:
+    async def play() -> object:
+        server = await serving(seen)
+        port = server.sockets[0].getsockname()[1]
+        found = await asyncio.get_running_loop().run_in_executor(None, client, port)
+        server.close()
+        return found
+
+    return asyncio.run(play())
+
+
+def test_a_client_that_takes_no_answers_is_not_read_from() -> None:
+    sent = played(Seen(), flood)
+    assert isinstance(sent, int)
+    assert 0 < sent < MOST
+
+
+@pytest.mark.parametrize(("version", "error", "told"), [(0, 0, 0), (3, 0, 3), (4, 0, 4)])
+def test_the_gateway_says_itself_which_versions_it_takes(
+    version: int, error: int, told: int
+) -> None:
+    answer = played(Seen(), lambda port: ask(port, asked(version, 7)))
+    assert isinstance(answer, bytes)
+    found = ApiVersionsResponse.decode(memoryview(answer)[4:], version=told, header=True)
+    assert found.error_code == error
+    assert {each.api_key: (each.min_version, each.max_version) for each in found.api_keys} == TAKEN
+
+
+def test_a_newer_client_gets_the_versions_in_the_oldest_form() -> None:
+    newer = bytearray(asked(4, 7))
+    newer[6:8] = (5).to_bytes(2, "big")
+    answer = played(Seen(), lambda port: ask(port, bytes(newer)))
+    assert isinstance(answer, bytes)
+    found = ApiVersionsResponse.decode(memoryview(answer)[4:], version=0, header=True)
+    assert found.error_code == 35
+    assert len(found.api_keys) == len(TAKEN)
+
+
+def test_a_request_that_is_not_relayed_ends_its_connection_and_is_named() -> None:
+    seen = Seen()
+    produce = bytearray(asked(3, 7))
+    produce[4:6] = (0).to_bytes(2, "big")
+    assert played(seen, lambda port: ask(port, bytes(produce))) == b""
+    assert seen.why == ["request 0 of version 3 is not relayed"]
