@@ -38,6 +38,7 @@ class _Walk:
         self.at += 4 + (6 if self.version >= _WITH_SESSIONS else 0)  # throttle; error, session
         for _ in range(self._count()):
             self._topic()
+        self._tags()
 
     def _topic(self) -> None:
         if self.version >= _WITH_IDS:
@@ -115,8 +116,8 @@ def without_epochs(frame: bytearray, version: int, shown: Callable[[int], int]) 
         walk.answer()
     except (struct.error, IndexError) as error:
         raise FrameError(f"an answer to Fetch version {version} that ends early") from error
-    if walk.at > len(frame):
-        raise FrameError(f"an answer to Fetch version {version} that ends early")
+    if walk.at != len(frame):
+        raise FrameError(f"an answer to Fetch version {version} that ends elsewhere")
     return frame
 
 
