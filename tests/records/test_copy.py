@@ -129,6 +129,24 @@ def test_log_append_times_become_create_times(
     assert all(r.timestamp > 1_000_000 for r in consume(target.bootstrap, mirror.topic))
 
 
+def test_batches_go_whole_from_clock_to_clock(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> None:
+    """Brokers refuse batches that say that a broker stamped them, also where they stamp anew."""
+    mirror = Mirror(tmp_path, source, target, new_name("clocks"))
+    clock = {"message.timestamp.type": "LogAppendTime"}
+    for cluster in (source, target):
+        create_topic(cluster.bootstrap, mirror.topic, 1, clock)
+    records = [Record(b"k", b"%d" % i, (), 5) for i in range(50)]
+    produce(source.bootstrap, mirror.topic, records, {"compression.type": "zstd"})
+    [done] = mirror.catch_up()
+    assert (done.error, done.source_end) == ("", 50)
+    there = consume(target.bootstrap, mirror.topic)
+    assert [each.value for each in there] == [each.value for each in records]
+    before = max(each.timestamp for each in consume(source.bootstrap, mirror.topic))
+    assert min(each.timestamp for each in there) >= before, "the target's own times"
+
+
 def test_transactions_keep_their_offsets(
     tmp_path: Path,
     pair: tuple[LocalCluster, LocalCluster],

@@ -43,7 +43,7 @@ def bytes_digest(piece: Piece, rows: wire.Table) -> Digest:
     for row in rows.tolist():
         position, length, count = row[wire.POSITION], row[wire.LENGTH], row[wire.COUNT]
         times = piece.buffer[position + 27 : position + 35].tobytes()
-        attributes = row[wire.ATTRIBUTES] & wire.KEPT_ATTRIBUTES
+        attributes = row[wire.ATTRIBUTES] & wire.COMPARED_ATTRIBUTES
         made = xxh3_64(
             _FACTS.pack(length, count, int.from_bytes(times, "big", signed=True), attributes)
         )

@@ -20,9 +20,9 @@ from towpath.wire.crc import BYTES, POLYNOMIAL, SHIFTS
 from towpath.wire.header import (
     CODEC_AT,
     CODEC_MASK,
+    COMPARED_ATTRIBUTES,
     CONTROL,
     HEADER_SIZE,
-    KEPT_ATTRIBUTES,
     LOG_APPEND_TIME,
     MAGIC,
     TRANSACTIONAL,
@@ -41,11 +41,11 @@ __all__ = [
     "CODEC_AT",
     "CODEC_MASK",
     "COLUMNS",
+    "COMPARED_ATTRIBUTES",
     "CONTROL",
     "COUNT",
     "CRC",
     "HEADER_SIZE",
-    "KEPT_ATTRIBUTES",
     "LAST",
     "LEADER_EPOCH",
     "LENGTH",
@@ -219,7 +219,7 @@ def _stamp(buffer: Any, table: Any, producer: Any, epoch: Any, sequence: Any, ad
         position = table[row, POSITION]
         for i in range(36):
             before[i] = buffer[position + 21 + i]
-        attributes = np.int64(_number(buffer, position + 21, 2)) & KEPT_ATTRIBUTES | added
+        attributes = np.int64(_number(buffer, position + 21, 2)) & CODEC_MASK | added
         _put(buffer, position, 8, np.uint64(0))
         _put(buffer, position + 12, 4, np.uint64(0xFFFFFFFF))
         _put(buffer, position + 21, 2, np.uint64(attributes))
@@ -254,9 +254,10 @@ def stamp(
 ) -> None:
     """Write producer id, epoch and consecutive sequences into batch headers, in place.
 
-    The base offset becomes 0 and the leader epoch -1, as in any produced batch. The control and
-    delete-horizon bits are cleared, and so is the transactional bit, unless the batches belong to a
-    transaction of ours. The `CRC` column of `table` then holds the new checksums.
+    The base offset becomes 0 and the leader epoch -1, as in any produced batch. All attributes but
+    the codec are cleared, and the transactional bit is set if the batches belong to a transaction
+    of ours: brokers refuse what says that a broker stamped it (`LogValidator.validateTimestamp`),
+    also where they stamp it anew. The `CRC` column of `table` then holds the new checksums.
     """
     added = TRANSACTIONAL if transactional else 0
     _stamp(buffer, table, producer_id, epoch, sequence % SEQUENCES, added)

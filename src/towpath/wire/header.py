@@ -34,8 +34,9 @@ CODEC_MASK = 0x07
 LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
-KEPT_ATTRIBUTES = CODEC_MASK | LOG_APPEND_TIME
-"""Attributes that a copied batch keeps: not the transactional, control and delete-horizon bits."""
+COMPARED_ATTRIBUTES = CODEC_MASK | LOG_APPEND_TIME
+"""Attributes that say what the records of a batch are: not the bits for transactions, control
+batches and the delete horizon."""
 
 Buffer: TypeAlias = "npt.NDArray[np.uint8]"
 Bytes: TypeAlias = "bytes | bytearray | memoryview | npt.NDArray[np.uint8]"
