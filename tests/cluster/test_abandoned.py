@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 
 import pytest
 
 from tests.support.kafka import wait_until
 from towpath.cluster.admin import Admin
+from towpath.cluster.connect.connection import Connected
+from towpath.cluster.connect.pool import ConnectionPool
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import Side
+from towpath.runtime.deadline import Deadline
 from towpath.settings import ClusterConfig
 
-pytestmark = pytest.mark.broker
+
+def test_a_connection_that_is_lent_after_all_were_abandoned_is_broken_off() -> None:
+    """The caller looked before, and would have waited for its whole request timeout."""
+    ours, theirs = socket.socketpair()
+    pool = ConnectionPool(lambda _address, _deadline: Connected(ours, None, {}))
+    pool.abandon()
+    with theirs, pool.lend(("127.0.0.1", 1), Deadline.after(5)) as lent:
+        lent.socket.settimeout(5)
+        assert lent.socket.recv(1) == b""
+    pool.close()
 
 
+@pytest.mark.broker
 def test_calls_end_at_once_that_a_frozen_broker_does_not_answer(lone: LocalCluster) -> None:
     where = ClusterConfig.model_validate({"bootstrap": lone.bootstrap, "request_timeout": "5m"})
     said: list[str] = []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.kafka import Record, commit, create_topic, produce
+from tests.support.kafka import Record, commit, create_topic, produce, wait_for, wait_until
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.holders import own
@@ -92,7 +92,7 @@ def test_configs_go_over_and_what_others_set_stays(sides: Sides) -> None:
     assert absent.startswith("groups that do not exist have configs at the source")
 
     sides.reconcile()
-    assert sides.has(mirror) == {SESSION: "50000"}
+    wait_for(lambda: sides.has(mirror), {SESSION: "50000"}, "its config")
     assert not sides.has(f"eu.{sides.name}-gone")
     assert not sides.reconcile().outcome.done, "a second look finds nothing"
 
@@ -105,7 +105,8 @@ def test_configs_go_over_and_what_others_set_stays(sides: Sides) -> None:
     assert any("consumer.heartbeat.interval.ms=6000" in each for each in said)
     sides.mirror.sections += "prune: true\n"
     sides.reconcile()
-    assert sides.has(mirror) == {"consumer.heartbeat.interval.ms": "6000"}
+    left = {"consumer.heartbeat.interval.ms": "6000"}
+    wait_for(lambda: sides.has(mirror), left, "its configs")
 
 
 def test_subscriptions_to_client_metrics_go_over(
@@ -116,10 +117,11 @@ def test_subscriptions_to_client_metrics_go_over(
     name = f"{sides.name}-sub"
     with sides.source, sides.target:
         sides.set(sides.source, name, METRICS, interval_ms="10000", match="client_id=x")
-        assert name in (sides.source.holders.names(METRICS) or ())
+        wait_until(lambda: name in (sides.source.holders.names(METRICS) or ()), "it is there")
         done = sides.reconcile().outcome.done
         assert {step.about for step in done} == {f"{name} interval.ms", f"{name} match"}
-        assert sides.has(name, METRICS) == {"interval.ms": "10000", "match": "client_id=x"}
+        expected = {"interval.ms": "10000", "match": "client_id=x"}
+        wait_for(lambda: sides.has(name, METRICS), expected, "the subscription")
         assert not sides.reconcile().outcome.done
         for admin in (sides.source, sides.target):
             sides.set(admin, name, METRICS, interval_ms=None, match=None)

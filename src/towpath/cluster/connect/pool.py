@@ -56,9 +56,7 @@ class ConnectionPool:
         with self._lock:
             self.abandoned = True
             for each in self._lent:
-                with suppress(OSError):
-                    # That of TLS would let a request that is being sent go on in plain text.
-                    socket.socket.shutdown(each, socket.SHUT_RDWR)
+                _break_off(each)
 
     def has_idle(self, address: Address) -> bool:
         """Return whether an idle connection to an address exists."""
@@ -81,6 +79,8 @@ class ConnectionPool:
             self.reached = True
         with self._lock:
             self._lent.add(connected.socket)
+            if self.abandoned:  # since the caller looked
+                _break_off(connected.socket)
         try:
             yield connected
         except BaseException:
@@ -130,6 +130,12 @@ class ConnectionPool:
             if _usable(connected):
                 return connected
             connected.socket.close()
+
+
+def _break_off(connection: socket.socket) -> None:
+    with suppress(OSError):
+        # That of TLS would let a request that is being sent go on in plain text.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
 def _usable(connected: Connected) -> bool:
