@@ -1,11 +1,10 @@
-"""AnswerChanges as clients of a gateway may see them: its own addresses, one cluster id, no epochs.
+"""Answers as clients of a gateway may see them: its own addresses, one cluster id, no epochs.
 
 Everything that carries an address, an id of a broker, or a leader epoch is decoded and changed.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -18,15 +17,13 @@ from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 from towpath.cluster.metadata import Broker
 from towpath.gateway.apis import Api
 from towpath.gateway.fetched import without_epochs
-from towpath.gateway.frames import FrameError
 from towpath.gateway.nodes import RelayedNodes, shown
+from towpath.gateway.recoding import Change, recoded
 from towpath.model.nouns import ClusterId
 
 NO_EPOCH = -1
 BROKER = 4
 """The type of a broker among the resources that have configs."""
-Change = Callable[[bytearray, int], bytes | bytearray]
-"""Changes an answer, a frame, of a version."""
 
 
 class AnswerChanges:
@@ -49,7 +46,7 @@ class AnswerChanges:
             Api.INCREMENTAL_ALTER_CONFIGS: (AlteredResponse, _configs_of),
         }
         self._changes: dict[int, Change] = {
-            key: partial(_recoded, message, change) for key, (message, change) in decoded.items()
+            key: partial(recoded, message, change) for key, (message, change) in decoded.items()
         }
         self._changes[Api.FETCH] = partial(without_epochs, shown=shown)
 
@@ -111,12 +108,3 @@ def _configs_of(answer: Any) -> None:
     for each in getattr(answer, "results", None) or getattr(answer, "responses", None) or ():
         if each.resource_type == BROKER and each.resource_name.isdigit():
             each.resource_name = str(shown(int(each.resource_name)))
-
-
-def _recoded(message: Any, change: Callable[[Any], None], frame: bytearray, version: int) -> bytes:
-    try:
-        answer = message.decode(memoryview(frame)[4:], version=version, header=True)
-    except (ValueError, IndexError, struct.error, UnicodeDecodeError) as error:
-        raise FrameError(f"an answer that is no {message.name} of version {version}") from error
-    change(answer)
-    return bytes(answer.encode(header=True, framed=True))

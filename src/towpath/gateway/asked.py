@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -18,23 +17,8 @@ from kafka.protocol.producer import InitProducerIdRequest, TxnOffsetCommitReques
 
 from towpath.gateway.answers import BROKER, NO_EPOCH
 from towpath.gateway.apis import Api
-from towpath.gateway.frames import FrameError
 from towpath.gateway.nodes import hidden
-
-Change = Callable[[bytearray, int], bytes | bytearray]
-"""Changes a request, a frame, of a version."""
-
-
-def decoded(message: Any, frame: bytes | bytearray, version: int) -> Any:
-    """Decode a request with its header.
-
-    Raises:
-        FrameError: It is no such request.
-    """
-    try:
-        return message.decode(memoryview(frame)[4:], version=version, header=True)
-    except (ValueError, IndexError, struct.error, UnicodeDecodeError) as error:
-        raise FrameError(f"a request that is no {message.name} of version {version}") from error
+from towpath.gateway.recoding import Change, decoded, recoded
 
 
 def initial(frame: bytes | bytearray, version: int) -> Any:
@@ -64,12 +48,6 @@ def _configs(asked: Any) -> None:
             each.resource_name = str(hidden(int(each.resource_name)))
 
 
-def _recoded(message: Any, change: Callable[[Any], None], frame: bytearray, version: int) -> bytes:
-    asked = decoded(message, frame, version)
-    change(asked)
-    return bytes(asked.encode(header=True, framed=True))
-
-
 _CHANGED: Iterable[tuple[Api, Any, Callable[[Any], None]]] = (
     (Api.OFFSET_COMMIT, OffsetCommitRequest, _offsets),
     (Api.TXN_OFFSET_COMMIT, TxnOffsetCommitRequest, _offsets),
@@ -79,6 +57,6 @@ _CHANGED: Iterable[tuple[Api, Any, Callable[[Any], None]]] = (
     (Api.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest, _configs),
 )
 CHANGES: dict[int, Change] = {
-    key: partial(_recoded, message, change) for key, message, change in _CHANGED
+    key: partial(recoded, message, change) for key, message, change in _CHANGED
 }
 """What changes a request, by its API key; others pass as they are."""

@@ -1,7 +1,7 @@
 """One connection of a client, and the one to the broker that it is relayed to.
 
 A broker answers the requests of a connection in their order, so a queue knows what each answer is.
-AnswerChanges of the gateway's own wait there for those before them.
+Answers of the gateway's own wait there for those before them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from towpath.gateway.answers import AnswerChanges, Change
+from towpath.gateway.answers import AnswerChanges
 from towpath.gateway.apis import Api
 from towpath.gateway.asked import CHANGES
 from towpath.gateway.frames import SMALLEST, FrameError, Frames, Head, acks, head
 from towpath.gateway.own import OwnAnswers
+from towpath.gateway.recoding import Change
 
 _SMALLEST_ANSWER = 4
 _WAITING = 64 << 10

@@ -45,9 +45,8 @@ class Behind:
 
 @dataclass(slots=True)
 class ConnectionCounts:
-    """Connections of clients: those that are open, all so far, and those the gateway ended."""
+    """Connections of clients: all so far, and those that the gateway ended."""
 
-    open: int = 0
     all: int = 0
     ended: int = 0
 
@@ -98,13 +97,11 @@ class Gateway:
     def opened(self, client: ClientConnection) -> None:
         """Count a connection of a client."""
         self._clients.add(client)
-        self.counts.open += 1
         self.counts.all += 1
 
     def closed(self, client: ClientConnection, why: str) -> None:
         """Count the end of one; it is logged where the gateway had to end it."""
         self._clients.discard(client)
-        self.counts.open -= 1
         if why:
             self.counts.ended += 1
             log.event("client.ended", self._config.link, "", {"why": why}, trouble=True)

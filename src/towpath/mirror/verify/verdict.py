@@ -104,17 +104,12 @@ def verdict(
     unproven = list(gone.unproven())
     reasons += unproven
     reasons += _behind(row) if not trouble else []
-    different = bool(row.lost or seen or surplus) or (
-        comparison is not None and not comparison.equal
-    )
-    left_out = bool(reasons)
-    reasons += [str(risk)] if risk is not None else []
+    unequal = comparison is not None and not comparison.equal
+    different = bool(row.lost or seen or surplus or unequal)
     judgement = _verdict(
-        different=different,
-        deleted=gone.unwanted,
-        unproven=bool(unproven),
-        left_out=left_out,
+        different=different, deleted=gone.unwanted, unproven=bool(unproven), left_out=bool(reasons)
     )
+    reasons += [str(risk)] if risk is not None else []
     if risk is not None and judgement is Verdict.EQUAL:
         judgement = Verdict.AT_RISK
     return PartitionVerdict(
@@ -131,9 +126,7 @@ def verdict(
         and row.lag_records > 0,
         codes=(
             *_codes(row, comparison, different=different),
-            *([str(ReasonCode.TARGET_DELETED)] if gone.unwanted else []),
-            *([str(Verdict.NOT_PROVEN.name)] if unproven else []),
-            *(code for reason in (risk.reasons if risk else ()) for code in reason.codes),
+            *_codes_of_missing(gone, risk, unproven=bool(unproven)),
         ),
         notes=(
             *_before(before),
@@ -187,6 +180,16 @@ def _codes(
     doubled = comparison is not None and comparison.doubled.records > 0
     found = [ReasonCode.DOUBLED] if doubled else ["DIFFERENT"] if different else []
     return (*(row.codes if row.error or row.unread else ()), *map(str, found))
+
+
+def _codes_of_missing(gone: Gone, risk: AtRisk | None, *, unproven: bool) -> Iterator[str]:
+    """Yield codes of what is gone on one side, of what may be, and of what will be."""
+    if gone.unwanted:
+        yield str(ReasonCode.TARGET_DELETED)
+    if unproven:
+        yield str(Verdict.NOT_PROVEN.name)
+    for reason in risk.reasons if risk else ():
+        yield from reason.codes
 
 
 def _told(comparison: Comparison) -> Iterator[str]:
