@@ -295,7 +295,7 @@ def test_a_company_moves(company: Company) -> None:
     monday, sleeper = (Reader(f"{_NAME}-{name}", [f"{_NAME}-plain-2"]) for name in _SELDOM)
     for each in monday, sleeper:
         each.start(_ways(company.old))
-        each.wait_for(5)
+        each.wait_for_all(3)
         each.stop()
     file = company.file()
     company.towpath("lint", file)

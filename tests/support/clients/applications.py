@@ -128,6 +128,7 @@ class Reader(Worker):
     Attributes:
         group: Its name.
         values: What it has read, on all clusters.
+        committed: The partitions for which it has committed an offset, on any cluster.
         more: Configs of its own, such as `group.protocol`.
     """
 
@@ -136,6 +137,7 @@ class Reader(Worker):
         self.group, self.topics = group, [*topics]
         self.more = {name.replace("_", "."): value for name, value in more.items()}
         self.values: list[bytes] = []
+        self.committed: set[tuple[str, int]] = set()
         self.reset = "earliest"
 
     def __str__(self) -> str:
@@ -171,6 +173,7 @@ class Reader(Worker):
             consumer.store_offsets(message)
         if read:
             consumer.commit(asynchronous=False)
+            self.committed.update((str(each.topic()), each.partition() or 0) for each in read)
 
     @staticmethod
     def _taken(message: Message) -> bool:
@@ -187,6 +190,15 @@ class Reader(Worker):
             return len(self.values) >= count
 
         wait_until(has_read, f"{self} has read {count} records", 3 * PATIENCE)
+
+    def wait_for_all(self, partitions: int) -> None:
+        """Wait until it has an offset in so many partitions, so that it may begin elsewhere."""
+
+        def has_committed() -> bool:
+            self.check()
+            return len(self.committed) >= partitions
+
+        wait_until(has_committed, f"{self} has committed {partitions} partitions", 3 * PATIENCE)
 
 
 @dataclass
