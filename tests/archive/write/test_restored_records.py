@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from tests.support.archive.stored import StoredArchive, old_records
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
+from towpath.archive.config import RestoredRecords
 from towpath.archive.log import CommitLog
 from towpath.archive.model import GapCounts
 from towpath.archive.read.feed.restore_work import archived as archived_cluster
@@ -100,15 +101,34 @@ def test_only_what_another_archive_has_is_left_out(origin: str) -> None:
         now = TopicId("now")
         if origin != "elsewhere":
             here.require_decided([now])
-            assert here.ids(now) == frozenset()
+            assert here.ids([now]) == {}
             assert here.told([now]) == ()
             return
         with pytest.raises(ConfigError, match="a restore of this archive then lacks the rest"):
             here.require_decided([now])
-        assert ProducerId(7) in here.ids(now)
-        assert here.ids(TopicId("other")) == frozenset()
+        assert ProducerId(7) in here.ids([now])[now]
+        assert here.ids([TopicId("other")]) == {}
         (told,) = here.told([now])
         assert told.endswith("are left out; a restore of this archive lacks them")
+
+
+def test_what_is_left_out_of_many_topics_is_found_in_one_pass() -> None:
+    where, asked = ClusterConfig.model_validate({"bootstrap": "127.0.0.1:1"}), list[TopicId]()
+    topics = [TopicId(f"now{n}") for n in range(300)]
+
+    def own(topic: TopicId) -> bool:
+        asked.append(topic)
+        return False
+
+    with Admin(where, Side.SOURCE) as source:
+        here = RestoredHere(source, where, RestoredRecords.LEAVE_OUT, own)
+        here.take(LinkIdentity(LinkName("restore.shop"), archived_cluster("eu"), ClusterId("b")))
+        for number, topic in enumerate(topics):
+            here.take(opened(f"old{number}", topic, 100 * number))
+        found = here.ids(frozenset(topics[:200]))
+    assert [*found] == topics[:200]
+    assert ProducerId(100 * 7) in found[topics[7]]
+    assert len(asked) == len(topics)
 
 
 @pytest.mark.broker

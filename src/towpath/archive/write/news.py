@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import Capture, CommitLog
@@ -126,9 +126,9 @@ class SourceNews:
         if self._look is not None:
             self._restored.require_decided(self._look.topics)
 
-    def left_out(self, topic: TopicId) -> frozenset[ProducerId]:
-        """Return the producer ids whose records of a topic are left out."""
-        return self._restored.ids(topic)
+    def left_out(self, topics: Collection[TopicId]) -> Mapping[TopicId, frozenset[ProducerId]]:
+        """Return the producer ids whose records of topics are left out, for those with any."""
+        return self._restored.ids(topics)
 
     @property
     def hidden(self) -> tuple[str, ...]:

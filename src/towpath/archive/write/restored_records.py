@@ -12,6 +12,7 @@ newest life alone (docs/decisions/0082).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
@@ -120,16 +121,14 @@ class RestoredHere:
             )
             raise ConfigError((ConfigProblem("restored", text),))
 
-    def ids(self, topic: TopicId) -> frozenset[ProducerId]:
-        """Return the producer ids under which restores have written to a topic."""
-        return frozenset(
-            each
-            for link in self._links.values()
-            if self._is_left_out(link)
-            for first, of in link.of.items()
-            if of == topic
-            for each in (*generations(first), *link.given.get(first, ()))
-        )
+    def ids(self, topics: Collection[TopicId]) -> dict[TopicId, frozenset[ProducerId]]:
+        """Return the producer ids under which restores have written to topics, where they did."""
+        found: defaultdict[TopicId, set[ProducerId]] = defaultdict(set)
+        for link in filter(self._is_left_out, self._links.values()):
+            for first, topic in link.of.items():
+                if topic in topics:
+                    found[topic].update(generations(first), link.given.get(first, ()))
+        return {topic: frozenset(ids) for topic, ids in found.items()}
 
     def told(self, topics: Collection[TopicId]) -> tuple[str, ...]:
         """Return sentences about restored records that are left out."""

@@ -35,6 +35,7 @@ from towpath.model.errors import ClusterError, StoreError
 from towpath.model.nouns import Side
 from towpath.runtime import log as logging
 from towpath.runtime.deadline import Deadline
+from towpath.runtime.sparing import Sparing
 from towpath.store import Store, hasty
 
 ARCHIVING = ("towpath.archive.write.slice.archive_slice",)
@@ -43,6 +44,8 @@ _NEW = (
     "nothing was archived there so far, and a new archive is begun; if there should be one, stop"
     " this run, and look at `store.url` and `region`, and whether the disk of a folder is mounted"
 )
+_SHOWN = 0.05
+"""Share of a core for showing partitions: with 5,000 of them it takes a tenth of a second."""
 _DRAIN = 30.0
 """Seconds for which a run that is stopped waits for its slices."""
 
@@ -112,6 +115,8 @@ class _Run:
         self._woken = threading.Event()
         self._missing = ""
         self._source_trouble, self._store_trouble = Trouble(), Trouble()
+        self._showing = Sparing(_SHOWN)
+        self._told_notes: dict[str, None] = {}
 
     def close(self) -> None:
         """Cancel everything that is running."""
@@ -223,7 +228,8 @@ class _Run:
         self._news.hear()
         self._attempt(self._store_trouble, self._commit_when_due)
         self._attempt(self._store_trouble, self._begin_histories)
-        self._tell()
+        self._showing.attempt(self._tell)
+        self._meter.turned()
 
     def _pause(self) -> float:
         left = max(0.0, self._look_due - time.monotonic())
@@ -305,7 +311,8 @@ class _Run:
             self._woken.wait(min(1.0, until.left()))
             self._woken.clear()
             self._scheduler.take()
-            self._tell()
+            self._showing.attempt(self._tell)
+            self._meter.turned()
         self._scheduler.take()
         self._news.hear()
         if self._has_news:
@@ -323,11 +330,12 @@ class _Run:
         progress.rows = rows_of(self._standings, self._standings)
         progress.hidden, progress.unread = self._news.hidden, self._unread.sentences
         progress.beside = self._beside()
-        told = (*self._histories.notes, *self._news.notes)
-        progress.notes += tuple(each for each in told if each not in progress.notes)
+        self._told_notes |= dict.fromkeys(
+            (*progress.notes, *self._histories.notes, *self._news.notes)
+        )
+        progress.notes = tuple(self._told_notes)
         done = self._compaction.counts
         self._meter.tell(reading(progress, self._standings, self._commits, self._scheduler, done))
-        self._meter.turned()
         self._show(progress)
 
     def _beside(self) -> tuple[str, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from towpath.archive.config import ArchiveConfig
-from towpath.archive.model import gap_segment
+from towpath.archive.model import PartitionId, gap_segment
 from towpath.archive.write.cycles import Cycle, Cycles
 from towpath.archive.write.histories.evidence import Doubt
 from towpath.archive.write.slice.archive_work import EgressSlice
@@ -24,6 +24,8 @@ _RETRIED = 64
 
 Say = Callable[[str, dict[str, Any], str, bool], None]
 """Logs an event: what, facts, about what, and whether it is trouble."""
+LeftOut = Callable[[Collection[TopicId]], Mapping[TopicId, frozenset[ProducerId]]]
+"""Returns the producer ids whose records are left out of topics, for those that have any."""
 
 
 class Scheduler:
@@ -36,7 +38,7 @@ class Scheduler:
         news: Set whenever a cycle has ended.
         all_due: Whether everything is due, whatever its age.
         say: Logs an event.
-        left_out: Returns the producer ids whose records are left out of a topic.
+        left_out: Returns whose records are left out of topics.
 
     Attributes:
         cycles: The cycles that go on.
@@ -55,7 +57,7 @@ class Scheduler:
         say: Say,
         *,
         all_due: bool,
-        left_out: Callable[[TopicId], frozenset[ProducerId]] = lambda _: frozenset(),
+        left_out: LeftOut = lambda _: {},
     ) -> None:
         self._left_out = left_out
         self._config, self._standings, self._say, self._all_due = config, standings, say, all_due
@@ -76,6 +78,7 @@ class Scheduler:
             each
             for each in self._standings.present
             if not each.busy
+            and each.has_news
             and each.id.source not in self._standings.failed
             and not each.cut_by
             and each.doubt is None
@@ -130,9 +133,18 @@ class Scheduler:
         partitions = frozenset(each.id for each in plan.ranges)
         for each in partitions:
             self._standings[each].begins(self._standings.looked)
-        self.cycles.begin([self._slice(task) for task in plan.tasks], partitions, retry=retry)
+        # Asked once for all tasks, as both look at everything that the run knows.
+        left_out = self._left_out({each.source.topic_id for each in partitions})
+        again = self._standings.again(partitions)
+        slices = [self._slice(task, left_out, again) for task in plan.tasks]
+        self.cycles.begin(slices, partitions, retry=retry)
 
-    def _slice(self, ranges: tuple[PlannedRange, ...]) -> EgressSlice:
+    def _slice(
+        self,
+        ranges: tuple[PlannedRange, ...],
+        left_out: Mapping[TopicId, frozenset[ProducerId]],
+        again: frozenset[PartitionId],
+    ) -> EgressSlice:
         config = self._config
         return EgressSlice(
             source=config.source,
@@ -143,11 +155,11 @@ class Scheduler:
             limits={each.topic: config.segments.of(each.topic) for each in ranges},
             memory=config.run.memory,
             left_out={
-                each: ids
+                each: left_out[each]
                 for each in {of.id.source.topic_id for of in ranges}
-                if (ids := self._left_out(each))
+                if each in left_out
             },
-            again=self._standings.again({of.id for of in ranges}),
+            again=again & {of.id for of in ranges},
         )
 
     def _take(self, cycle: Cycle) -> None:

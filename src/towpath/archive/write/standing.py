@@ -97,6 +97,11 @@ class PartitionStanding:
         return max(0, self.ends.stable_end - self.archived_to)
 
     @property
+    def has_news(self) -> bool:
+        """Whether there is anything to archive, or to record as a gap."""
+        return self.lag > 0 or self.ends.log_start > self.archived_to
+
+    @property
     def cut_by(self) -> int:
         """Number of offsets by which the source's log is shorter than its archive."""
         return max(0, self.archived_to - self.ends.stable_end)
