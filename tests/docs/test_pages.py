@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,16 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@contextmanager
+def about(file: Path) -> Iterator[None]:
+    """Name the file in what fails here."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in {name_of(file)}")
+        raise
+
+
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     """mkdocs warns of links to pages and headings that do not exist, and of pages in no menu."""
     done = subprocess.run(
@@ -80,23 +90,28 @@ def test_the_page_of_commands_is_fresh_and_has_each_command_and_option() -> None
     assert not re.search(r"\| None \||Sentinel|<object", text)
 
 
-@pytest.mark.parametrize("page", SHOWN, ids=name_of)
-def test_the_commands_that_a_page_shows_exist(page: Path) -> None:
-    text = page.read_text()
-    for arguments in commands(text):
-        parsed(arguments)
-    for arguments in (*commands(text), *mentions(text)):
-        asked = parsed(arguments, whole=False)
-        if arguments[:1] == ["explain"] and asked.get("code", "CODE") not in {"CODE", None}:
-            assert page_of(asked["code"]), arguments
+def test_the_commands_that_pages_show_exist() -> None:
+    """One test for all pages: to read and to tell of one for each takes longer than to play it."""
+    for page in SHOWN:
+        with about(page):
+            text = page.read_text()
+            for arguments in commands(text):
+                parsed(arguments)
+            for arguments in (*commands(text), *mentions(text)):
+                asked = parsed(arguments, whole=False)
+                if arguments[:1] == ["explain"] and asked.get("code", "CODE") not in {"CODE", None}:
+                    assert page_of(asked["code"]), arguments
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name_of)
-def test_the_commands_that_messages_name_exist(path: Path) -> None:
-    for text in texts(path.read_text()):
-        for arguments in mentions(text):
-            with suppress(*_PLACEHOLDERS):
-                parsed(arguments, whole=False)
+def test_the_commands_that_messages_name_exist() -> None:
+    for path in SOURCES:
+        text = path.read_text()
+        if "`towpath" not in text:
+            continue
+        with about(path):
+            for arguments in (found for each in texts(text) for found in mentions(each)):
+                with suppress(*_PLACEHOLDERS):
+                    parsed(arguments, whole=False)
 
 
 def texts(code: str) -> Iterator[str]:
@@ -114,26 +129,31 @@ def test_an_option_that_does_not_exist_is_found_in_a_message() -> None:
         parsed(arguments, whole=False)
 
 
-@pytest.mark.parametrize("page", SHOWN, ids=name_of)
-def test_the_yaml_that_a_page_shows_is_right(page: Path, tmp_path: Path) -> None:
+def test_the_yaml_that_pages_show_is_right(tmp_path: Path) -> None:
     """A block with keys of a link is a link, or the part of one; another kind says what it is."""
-    for block in blocks(page.read_text(), "yaml"):
-        data = YAML(typ="safe").load(block)
-        assert isinstance(data, dict), block
-        if "kind" in data:
-            archive = tmp_path / "archive.yaml"
-            archive.write_text(block)
-            assert check(archive, with_environment=False) == (), block
-            continue
-        if not set(data) <= KEYS:
-            assert not KEYS & set(data), f"some keys are none of a link: {block}"
-            continue
-        file = tmp_path / "link.yaml"
-        if set(LEAST) <= set(data):
-            file.write_text(block)
-        else:
-            YAML(typ="safe").dump(LEAST | data, file)
-        assert check(file, with_environment=False) == (), block
+    for page in SHOWN:
+        with about(page):
+            for block in blocks(page.read_text(), "yaml"):
+                judge(block, tmp_path)
+
+
+def judge(block: str, folder: Path) -> None:
+    data = YAML(typ="safe").load(block)
+    assert isinstance(data, dict), block
+    if "kind" in data:
+        archive = folder / "archive.yaml"
+        archive.write_text(block)
+        assert check(archive, with_environment=False) == (), block
+        return
+    if not set(data) <= KEYS:
+        assert not KEYS & set(data), f"some keys are none of a link: {block}"
+        return
+    file = folder / "link.yaml"
+    if set(LEAST) <= set(data):
+        file.write_text(block)
+    else:
+        YAML(typ="safe").dump(LEAST | data, file)
+    assert check(file, with_environment=False) == (), block
 
 
 def test_there_are_links_parts_of_links_and_other_files_among_them() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import replace
 
@@ -18,6 +17,7 @@ from tests.support.logs.changed import (
     batches,
     expected,
 )
+from tests.support.session.seeds import seeded
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks
 from towpath.model.changes import RecordChange
@@ -27,7 +27,6 @@ from towpath.wire import batch as wire
 from towpath.wire import plain
 from towpath.wire.plain import Record
 
-ROUNDS = int(os.environ.get("TOWPATH_SOAK_ROUNDS") or 1)
 OUTSIDE = ChangeServices(
     link=LINK,
     source_cluster=ClusterId("there"),
@@ -38,11 +37,6 @@ OUTSIDE = ChangeServices(
 
 FILLED = [change for name, change in CHANGES.items() if name != "quarantine"]
 """Changes that leave no holes in identical partitions: nobody fills any here."""
-
-
-def seeds(short: int, long: int) -> list[object]:
-    soak = (pytest.param(n, marks=pytest.mark.soak) for n in range(short, long * ROUNDS))
-    return [*range(short), *soak]
 
 
 def world(rng: random.Random, *changes: RecordChange, calm: bool = False) -> World:
@@ -89,24 +83,24 @@ def bare(record: Record) -> Record:
 
 
 @pytest.mark.parametrize("name", [*CHANGES])
-@pytest.mark.parametrize("seed", seeds(2, 20))
+@seeded(1, 20)
 def test_under_one_change_each_kept_record_is_there_once(name: str, seed: int) -> None:
     play(world(random.Random(seed), CHANGES[name]))
 
 
 @pytest.mark.parametrize("name", [name for name in CHANGES if name != "quarantine"])
-@pytest.mark.parametrize("seed", seeds(1, 20))
+@seeded(1, 20)
 def test_where_offsets_are_identical_the_sequences_do_it(name: str, seed: int) -> None:
     play(world(random.Random(seed), CHANGES[name], calm=True))
 
 
-@pytest.mark.parametrize("seed", seeds(10, 100))
+@seeded(4, 100)
 def test_under_changes_that_differ_each_record_is_there_as_one_of_them_says(seed: int) -> None:
     rng = random.Random(seed)
     play(world(rng, *rng.sample([*CHANGES.values()], 2)))
 
 
-@pytest.mark.parametrize("seed", seeds(10, 100))
+@seeded(4, 100)
 def test_where_offsets_are_identical_a_file_that_was_edited_holds_behind_what_is_there(
     seed: int,
 ) -> None:
@@ -125,7 +119,7 @@ def test_where_offsets_are_identical_a_file_that_was_edited_holds_behind_what_is
     assert found(made) == wanted(made)
 
 
-@pytest.mark.parametrize("seed", seeds(10, 100))
+@seeded(4, 100)
 def test_copiers_of_identical_offsets_with_other_files_at_once_lose_and_double_nothing(
     seed: int,
 ) -> None:

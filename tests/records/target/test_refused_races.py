@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
@@ -10,18 +9,15 @@ import pytest
 from tests.support.copying.racing import LINK, WORK, World
 from tests.support.copying.refusing import LIMIT, Refusing, StrictLeader, mixed, placed
 from tests.support.logs.batches import batch, numbered
+from tests.support.session.seeds import seeded
 from towpath.ledger import entries
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.model.nouns import Mode
 from towpath.wire.plain import Record
 
-ROUNDS = int(os.environ.get("TOWPATH_SOAK_ROUNDS") or 1)
-
 
 @pytest.mark.parametrize("mapped", [False, True], ids=["identical", "mapped"])
-@pytest.mark.parametrize(
-    "seed", [*range(8), *(pytest.param(n, marks=pytest.mark.soak) for n in range(8, 200 * ROUNDS))]
-)
+@seeded(4, 200)
 def test_each_record_that_the_target_takes_is_there_once(seed: int, mapped: bool) -> None:
     rng = random.Random(seed)
     made, large = mixed(rng)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 
-import pytest
-
 from tests.support.copying.racing import World, source
+from tests.support.session.seeds import seeded
 
-ROUNDS = int(os.environ.get("TOWPATH_SOAK_ROUNDS") or 1)
 
-
-@pytest.mark.parametrize(
-    "seed",
-    [*range(12), *(pytest.param(n, marks=pytest.mark.soak) for n in range(12, 40 * ROUNDS))],
-)
+@seeded(6, 40)
 def test_whatever_comes_when_each_record_is_there_once(seed: int) -> None:
     rng = random.Random(seed)
     world = World(rng, source(rng.randrange(1, 30), rng.randrange(1, 4)))
