@@ -113,7 +113,7 @@ class PartitionId(NamedTuple):
     @property
     def source(self) -> PartitionId:
         """The identity of the partition at the source, which is that of its first history."""
-        return self.of_history(0)
+        return self.of_history(0) if _HISTORY in self.topic_id else self
 
     @property
     def later(self) -> PartitionId:

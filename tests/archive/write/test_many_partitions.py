@@ -11,14 +11,15 @@ import pytest
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.log import ArchiveState
 from towpath.archive.model import PartitionId
-from towpath.archive.write.cycles import Cycles
+from towpath.archive.write.cycles import Cycle, Cycles
 from towpath.archive.write.scheduling import Scheduler
-from towpath.archive.write.slice.archive_work import EgressSlice
+from towpath.archive.write.slice.archive_work import EgressResult, EgressSlice
 from towpath.archive.write.slice.cycle_plan import PartitionView
 from towpath.archive.write.source_look import PartitionEnds, SourceLook
 from towpath.archive.write.standing import PartitionStanding
 from towpath.archive.write.standings import Standings
 from towpath.cluster.metadata import TopicInfo
+from towpath.model.errors import TaskFailedError, TowpathError, UnreachableError
 from towpath.model.nouns import ClusterId, ProducerId, SourceOffset, TopicId, TopicName
 
 CLUSTER = ClusterId("many")
@@ -41,6 +42,7 @@ class Begun(Cycles):
     def __init__(self) -> None:
         super().__init__(None, threading.Event())
         self.slices: list[EgressSlice] = []
+        self.over: list[Cycle] = []
         self.partitions: set[tuple[PartitionId, bool]] = set()
 
     def begin(
@@ -48,6 +50,10 @@ class Begun(Cycles):
     ) -> None:
         self.slices += slices
         self.partitions |= {(each, retry) for each in partitions}
+
+    def ended(self) -> list[Cycle]:
+        over, self.over = self.over, []
+        return over
 
 
 def config() -> ArchiveConfig:
@@ -124,3 +130,52 @@ def test_what_has_nothing_to_archive_is_not_planned(
     standings.saw(look(20))
     made.begin(8)
     assert len(viewed) == TOPICS * EACH
+
+
+def fail(made: Scheduler, standings: Standings, error: TowpathError | None) -> Begun:
+    """Let a cycle of all partitions fail, as a whole or each by itself; all are due again."""
+    begun, everybody = made.cycles, frozenset(each.id for each in standings)
+    assert isinstance(begun, Begun)
+    cycle = Cycle(everybody, retry=False, slices=1, error=error, ended=True)
+    if error is None:
+        why = UnreachableError("source", "fetching", "no answer").reason
+        cycle.results = tuple(
+            EgressResult(id=each, start=SourceOffset(0), trouble=why) for each in everybody
+        )
+    begun.over = [cycle]
+    assert made.take()
+    for each in standings:
+        each.again = 0.0
+    return begun
+
+
+def tried(made: Scheduler, begun: Begun, cycles: int) -> list[int]:
+    """Return how many partitions each of the next cycles tries again."""
+    sizes = list[int]()
+    for _ in range(cycles):
+        begun.partitions.clear()
+        made.begin(8)
+        sizes.append(sum(retry for _, retry in begun.partitions))
+    return sizes
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_where_the_source_was_away_many_are_tried_again_at_a_time(
+    standings: Counted, whole: bool
+) -> None:
+    standings.saw(look(20))
+    made, _ = scheduler(standings)
+    away = TaskFailedError("source: broker 1 cannot be reached", UnreachableError.code, 4)
+    begun = fail(made, standings, away if whole else None)
+    assert tried(made, begun, 4) == [500, 500, 200, 0]
+
+
+def test_halves_find_the_partition_that_kills_its_slice(standings: Counted) -> None:
+    standings.saw(look(20))
+    made, _ = scheduler(standings)
+    begun = fail(made, standings, TowpathError("Spark failed: a worker crashed"))
+    assert tried(made, begun, 3) == [64, 64, 64]
+    for number, each in enumerate(standings):
+        each.busy, each.failures = False, int(number < 3)
+        each.suspect = number < 3
+    assert tried(made, begun, 3) == [2, 1, 0]

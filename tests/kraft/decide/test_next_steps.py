@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -111,3 +113,10 @@ def test_status_tells_next_steps_and_files_of_another_mode() -> None:
     lost = with_controller(seen, 3002, meta=(), running=False, flag=None)
     told = data.status_data(Facts.of(_CONFIG, lost))
     assert {each["code"] for each in told["about_nodes"]} == {FindingCode.CONTROLLERS_LOST}
+
+
+def test_the_page_names_each_key_and_value_that_kafka_4_does_not_take() -> None:
+    page = Path(__file__).parents[3] / "docs/howto/to-kafka-4.md"
+    named = set(re.findall(r"`([^`\n]+)`", page.read_text()))
+    groups = {f"{each}*" for each in kafka_4.GONE_PREFIXES}
+    assert named >= kafka_4.GONE | groups | set(kafka_4.LEAST)

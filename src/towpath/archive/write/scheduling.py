@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from towpath.archive.config import ArchiveConfig
@@ -16,11 +16,15 @@ from towpath.archive.write.slice.archive_work import EgressSlice
 from towpath.archive.write.slice.cycle_plan import CyclePlan, CycleTerms, PlannedRange, plan_cycle
 from towpath.archive.write.standing import PartitionStanding
 from towpath.archive.write.standings import Standings
-from towpath.model.errors import SparkLostError
+from towpath.model.errors import SparkLostError, StoreAwayError, UnreachableError
 from towpath.model.nouns import ProducerId, SegmentFormat, TopicId
 
-_RETRIED = 64
-"""Most partitions of a cycle of partitions in trouble."""
+_RETRIED = 500
+"""Most partitions of a cycle of partitions in trouble; small ones are one task."""
+_SUSPECTS = 64
+"""Most of them where one may kill its slice."""
+_AWAY = frozenset({UnreachableError.code, StoreAwayError.code})
+"""Errors of whole slices that say nothing against their partitions."""
 
 Say = Callable[[str, dict[str, Any], str, bool], None]
 """Logs an event: what, facts, about what, and whether it is trouble."""
@@ -88,8 +92,7 @@ class Scheduler:
         if self.cycles.may_begin(retry=True):
             due = [each for each in free if each.failures and now >= each.again]
             due.sort(key=lambda each: each.again)
-            # Where a slice itself dies, halves find out which partition kills it.
-            self._begin(due[: min(_RETRIED, -(-len(due) // 2))], slots, retry=True)
+            self._begin(_tried_again(due), slots, retry=True)
 
     def take(self) -> bool:
         """Collect the results of ended cycles. Returns whether there were any.
@@ -184,6 +187,15 @@ class Scheduler:
             standing = self._standings[each]
             # Where the log differs is found at once; it is no failure to be tried again later.
             told = None if standing.doubt is not None else trouble.get(each)
-            standing.ended(told, now)
+            standing.ended(told, now, suspect=error is not None and error.code not in _AWAY)
             if standing.doubt is not None:
                 standing.doubts(standing.doubt)
+
+
+def _tried_again(due: Sequence[PartitionStanding]) -> list[PartitionStanding]:
+    """Return the partitions of one cycle, given those in trouble that are due, the first first."""
+    if due and due[0].suspect:
+        # Halves find out which partition kills its slice.
+        suspects = [each for each in due if each.suspect]
+        return suspects[: min(_SUSPECTS, -(-len(suspects) // 2))]
+    return [each for each in due if not each.suspect][:_RETRIED]

@@ -45,6 +45,7 @@ class PartitionStanding:
         busy: A task archives it.
         failures: How often in a row it could not be archived.
         again: When it is tried again, by the monotonic clock.
+        suspect: Its last task died as a whole, so it may be what kills tasks.
         trouble: What keeps it from being archived, `None` if nothing does.
         gone: Its topic is no more at the source, or is another one now.
         run: What this run has archived of it.
@@ -70,6 +71,7 @@ class PartitionStanding:
     busy: bool = False
     failures: int = 0
     again: float = 0.0
+    suspect: bool = False
     trouble: Reason | None = None
     gone: bool = False
     run: PartitionSums = field(default_factory=PartitionSums)
@@ -219,9 +221,9 @@ class PartitionStanding:
                 old = density if self.density is None else self.density
                 self.density = old + _NEW * (density - old)
 
-    def ended(self, trouble: Reason | None, now: float) -> None:
+    def ended(self, trouble: Reason | None, now: float, *, suspect: bool = False) -> None:
         """Record that the task has ended, and its error if there was one."""
-        self.busy, self.trouble = False, trouble
+        self.busy, self.trouble, self.suspect = False, trouble, suspect
         if trouble is None:
             self.failures = 0
         else:

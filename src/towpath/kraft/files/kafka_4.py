@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-_GONE = frozenset(
+GONE = frozenset(
     {
         "alter.config.policy.kraft.compatibility.enable",
         "auto.include.jmx.reporter",
@@ -31,11 +31,13 @@ _GONE = frozenset(
         "reserved.broker.max.id",
     }
 )
-_GONE_PREFIXES = ("zookeeper.", "password.encoder.")
+"""Keys that Kafka 4 no longer defines; each is on the page for operators."""
+GONE_PREFIXES = ("zookeeper.", "password.encoder.")
+"""The same for whole groups of keys."""
 MASTER_KEY = "delegation.token.master.key"
 """Its successor must have its value, or tokens stop to work."""
 
-_LEAST = MappingProxyType(
+LEAST = MappingProxyType(
     {
         "log.segment.bytes": 1 << 20,
         "metadata.log.segment.bytes": 8 << 20,
@@ -49,12 +51,12 @@ _LEAST = MappingProxyType(
 
 def unknown(properties: Mapping[str, str]) -> Iterator[str]:
     """Yield the keys of a file that Kafka 4 silently ignores."""
-    yield from (key for key in properties if key in _GONE or key.startswith(_GONE_PREFIXES))
+    yield from (key for key in properties if key in GONE or key.startswith(GONE_PREFIXES))
 
 
 def refused(properties: Mapping[str, str]) -> Iterator[str]:
     """Yield configs that Kafka 4 refuses, as `log.segment.bytes=1000 (at least 1048576)`."""
-    for key, least in _LEAST.items():
+    for key, least in LEAST.items():
         value = properties.get(key, "").strip()
         if value.lstrip("-").isdecimal() and int(value) < least:
             yield f"{key}={value} (at least {least})"

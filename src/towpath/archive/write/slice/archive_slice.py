@@ -22,10 +22,9 @@ from towpath.archive.write.slice.range_reader import FetchedPart, RangeReader
 from towpath.archive.write.slice.range_writing import RangeWriting
 from towpath.archive.write.slice.segment_objects import SharedObject, WritingTerms
 from towpath.cluster.admin import Admin
-from towpath.cluster.codes import LEADER_NOT_AVAILABLE, refused
 from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.reactor import Reactor
-from towpath.model.errors import CorruptBatchError
+from towpath.model.errors import CorruptBatchError, UnreachableError
 from towpath.model.nouns import Side, SourceOffset, TopicName, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.jobs import ClientPool, Jobs
@@ -255,9 +254,15 @@ class _Egress:
 
     def _leave(self, reader: RangeReader) -> None:
         """Leave the rest of a range that does not move for another cycle."""
+        reader.end(reader.trouble or self._nothing_came(reader))
+
+    def _nothing_came(self, reader: RangeReader) -> Reason:
         doing = f"fetching {reader.source} at {reader.expected}"
-        trouble = reader.trouble or refused(Side.SOURCE, doing, LEADER_NOT_AVAILABLE).reason
-        reader.end(trouble)
+        nothing = f"nothing came in {self._work.patience:g} s"
+        advice = (
+            "look whether its leader answers, and whether it or this machine has too much to do"
+        )
+        return UnreachableError(Side.SOURCE, doing, nothing, advice).reason
 
     def _look(self, reader: RangeReader) -> None:
         """Look whether the rest of a range holds nothing: the log cleaner removed it."""
