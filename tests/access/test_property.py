@@ -99,7 +99,7 @@ ABOUT_NAMES = st.builds(
 )
 
 
-@examples(8)
+@examples(3, soak=8)
 @given(
     acls=st.sets(ABOUT_NAMES, max_size=6),
     mode=st.sampled_from(["safe", "full"]),

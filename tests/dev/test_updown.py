@@ -41,8 +41,15 @@ class Started:
         return DevCluster(side, f"127.0.0.1:{port}", version, process, box is not None)
 
 
+def _without_keytool(box: Strongbox) -> None:
+    """Make files in the place of certificates: keytool takes two seconds, and nobody reads them."""
+    for path in (box.keystore, box.authority):
+        path.write_text("")
+
+
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Started:
+    monkeypatch.setattr(secure, "_certify", _without_keytool)
     monkeypatch.setattr(Identity, "stop", lambda _: None)
     return Started(monkeypatch)
 

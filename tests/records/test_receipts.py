@@ -211,7 +211,7 @@ def cleaned(log: list[Record], chance: float, rng: random.Random) -> Iterator[Re
 
 
 TestReceipts = Receipts.TestCase
-TestReceipts.settings = settings(examples(2), stateful_step_count=40)
+TestReceipts.settings = settings(examples(1, soak=2), stateful_step_count=40)
 
 
 def test_keys_of_earlier_slices_are_removed_after_an_hour() -> None:

@@ -77,7 +77,7 @@ def _small() -> Iterator[None]:
         yield
 
 
-@settings(examples(4), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(examples(1, soak=4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.usefixtures("_small")
 @given(st.lists(DO, max_size=60), st.randoms(use_true_random=False))
 def test_the_map_is_complete_up_to_the_receipt(steps: list[str], rng: random.Random) -> None:

@@ -282,7 +282,7 @@ class History:
         pytest.fail("the links never come to rest")
 
 
-@examples(3)
+@examples(1, soak=3)
 @given(STEPS, st.sampled_from([0, 1000]))
 def test_each_record_is_on_each_side_once(steps: list[tuple[str, str, int]], fill: int) -> None:
     logs = {side: Log() for side in SIDES}

@@ -282,7 +282,7 @@ def test_the_secret_keys_are_those_of_the_models() -> None:
     assert found == SECRET_KEYS
 
 
-@examples(3)
+@examples(1, soak=3)
 @given(st.text())
 def test_no_text_causes_anything_but_a_config_error(text: str) -> None:
     with contextlib.suppress(ConfigError):
@@ -299,7 +299,7 @@ TREES = st.recursive(
 )
 
 
-@examples(3)
+@examples(1, soak=3)
 @given(st.dictionaries(WORDS, TREES, max_size=6))
 def test_no_tree_causes_a_traceback(
     tmp_path_factory: pytest.TempPathFactory, tree: dict[str, object]

@@ -280,7 +280,7 @@ def by_rule(batch: Batch, both: Mirrored) -> bool:
     return both.source.past(batch, both.now + max(0, min(both.ahead, MOST_AHEAD)))
 
 
-@examples(6)
+@examples(2, soak=6)
 @given(mirrors())
 def test_all_that_the_target_deletes_at_once_is_foretold(both: Mirrored) -> None:
     found = both.foresight()
@@ -292,7 +292,7 @@ def test_all_that_the_target_deletes_at_once_is_foretold(both: Mirrored) -> None
         assert found.reasons or by_rule(batch, both)
 
 
-@examples(6)
+@examples(2, soak=6)
 @given(mirrors(), st.data())
 def test_what_is_released_keeps_all_that_the_source_keeps_later(
     both: Mirrored, data: st.DataObject
@@ -313,7 +313,7 @@ def test_what_is_released_keeps_all_that_the_source_keeps_later(
         assert all(by_rule(batch, both) for batch in both.lost())
 
 
-@examples(2)
+@examples(1, soak=2)
 @given(mirrors())
 def test_nothing_is_held_back_without_a_difference(both: Mirrored) -> None:
     """A false alarm needs different configs, sizes or clocks, or records without times."""

@@ -16,6 +16,7 @@ from tests.support.archive.archives import (
     segment,
     whole,
 )
+from tests.support.objects.stores import IN_FILES
 from towpath.archive.errors import NoVersionError
 from towpath.archive.keys import readers_prefix
 from towpath.archive.log import (
@@ -34,6 +35,7 @@ from towpath.model.nouns import TopicId, TopicName
 from towpath.runtime.clock import now_ms
 from towpath.store import Store
 
+pytestmark = pytest.mark.parametrize("config", IN_FILES, indirect=True)
 ONE = tuple(segment(at, at + 10) for at in range(0, 50, 10))
 
 

@@ -94,7 +94,11 @@ def records(chunks: Iterable[Chunk]) -> list[Record]:
     return found
 
 
-@pytest.mark.parametrize(("counts", "count"), [((3,), 5), ((4, 6), 1), ((1, 2, 4), 3)])
+@pytest.mark.parametrize(
+    ("counts", "count"),
+    [((3,), 5), ((1, 2), 3), *(pytest.param(*each, marks=pytest.mark.soak) for each in
+     (((4, 6), 1), ((1, 2, 4), 3)))],
+)  # fmt: skip
 def test_each_record_once_and_keys_in_order(
     stored: StoredArchive,
     threads: ThreadPoolExecutor,

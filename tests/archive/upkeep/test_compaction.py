@@ -52,8 +52,15 @@ def named(archive: MixedArchive) -> set[str]:
     return {each.place.key for each in archive.log.state.table() if each.place}
 
 
-@pytest.mark.parametrize("kind", list(SegmentFormat))
-@pytest.mark.parametrize("share", ["0B", "4MiB"])
+@pytest.mark.parametrize(
+    ("kind", "share"),
+    [
+        (SegmentFormat.PARQUET, "4MiB"),
+        (SegmentFormat.BATCHES, "0B"),
+        pytest.param(SegmentFormat.PARQUET, "0B", marks=pytest.mark.soak),
+        pytest.param(SegmentFormat.BATCHES, "4MiB", marks=pytest.mark.soak),
+    ],
+)
 def test_all_that_segments_can_be_is_merged(
     archive: MixedArchive, rng: random.Random, kind: SegmentFormat, share: str
 ) -> None:

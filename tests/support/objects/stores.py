@@ -19,6 +19,9 @@ CLOUDS = tuple(pytest.param(kind, marks=pytest.mark.soak) for kind in ("gs", "ab
 REMOTE = ("s3", *CLOUDS)
 """The kinds of stores that are asked over a network."""
 KINDS = ("file", *REMOTE)
+IN_FILES = ("file", *(pytest.param(kind, marks=pytest.mark.soak) for kind in ("s3", "gs", "abfs")))
+"""All kinds, for tests of what is the same on each store that keeps the promises of `tests/store`:
+each run plays them in files."""
 _FIXTURES = {"s3": "buckets", "gs": "google", "abfs": "azure"}
 _FRONTS = _FIXTURES | {"gs": "google_front"}
 """What answers as the provider does: fake-gcs-server does not know how far an upload has got."""

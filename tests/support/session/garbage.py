@@ -27,6 +27,7 @@ class Garbage:
             gc.freeze()
             gc.enable()
 
+    @pytest.hookimpl(trylast=True)  # pytest itself collects once more before
     def pytest_unconfigure(self) -> None:
         """Let Python free everything as it ends; some libraries complain else."""
         gc.unfreeze()
