@@ -21,13 +21,14 @@ from towpath.dev.errors import DevError
 from towpath.ledger.entries import Gap
 from towpath.mirror.show.status_picture import picture
 from towpath.mirror.status.link_status import State
+from towpath.mirror.status.open_transaction import HANGING
 from towpath.model.errors import ConfigError, StoppedError, TowpathError
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runbook import RunbookPage, pages, pointers
 
 HEADINGS = ["What it means", "What is safe", "What to look at", "What to do"]
-OF_COMMANDS = {"FAULT", "DIFFERENT", "NOT_PROVEN", "ARCHIVE_DIFFERENT"}
+OF_COMMANDS = {"FAULT", "DIFFERENT", "NOT_PROVEN", "ARCHIVE_DIFFERENT", HANGING}
 """Codes of commands that are neither reasons nor errors."""
 SOURCE = Path(towpath.__file__).parent
 

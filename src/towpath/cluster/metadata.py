@@ -82,6 +82,22 @@ class ProducerState:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedTransaction:
+    """The state of a transactional id, as its coordinator lists it (KIP-664)."""
+
+    transactional_id: str
+    state: str
+
+    @property
+    def is_ongoing(self) -> bool:
+        """Whether its producer, or the coordinator after the timeout, is going to end it."""
+        return self.state in _UNDER_WAY
+
+
+_UNDER_WAY = {"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"}
+
+
+@dataclass(frozen=True, slots=True)
 class Metadata:
     """The content of one metadata response."""
 

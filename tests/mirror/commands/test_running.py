@@ -11,6 +11,7 @@ from tests.support.ledger.standings import ROW
 from towpath.mirror.commands.running import finish
 from towpath.mirror.run.progress import RunProgress, Wishes
 from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.open_transaction import OpenTransaction
 from towpath.model.deleted import DeletedRecords, Deleter
 from towpath.model.nouns import SourceOffset, TopicName
 
@@ -33,6 +34,18 @@ def test_all_that_is_there_was_copied(capsys: pytest.CaptureFixture[str]) -> Non
     first, _, rest = text.splitlines()[0].partition(": ")
     assert first.startswith("caught up after ")
     assert rest == "0 records, 0 B copied, lag 0"
+
+
+def test_what_is_behind_an_open_transaction_is_told_beside_caught_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    held = OpenTransaction(first=20, offsets=31, producer_id=7)
+    code, text = said(capsys, FINE, replace(FINE, partition=1, unstable=31, open=held))
+    assert code == 0
+    first, *_ = text.splitlines()
+    assert first.startswith("caught up after ")
+    assert first.endswith("lag 0; 31 more offsets behind open transactions (below)")
+    assert "orders-1: offsets 20 to 50 are behind an open transaction of producer 7:" in text
 
 
 def test_where_a_partition_is_stopped_nothing_is_called_caught_up(

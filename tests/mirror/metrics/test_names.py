@@ -32,6 +32,7 @@ FROZEN = [
     ("towpath_records_copied_total", "counter", "records", ("topic", "partition")),
     ("towpath_bytes_copied_total", "counter", "bytes", ("topic", "partition")),
     ("towpath_lag_records", "gauge", "records", ("topic", "partition")),
+    ("towpath_unstable_offsets", "gauge", "offsets", ("topic", "partition")),
     ("towpath_lag_seconds", "gauge", "seconds", ("topic", "partition")),
     ("towpath_gaps", "gauge", "gaps", ("topic", "partition")),
     ("towpath_gap_offsets", "gauge", "offsets", ("topic", "partition")),

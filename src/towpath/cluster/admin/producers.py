@@ -18,7 +18,7 @@ from towpath.cluster.admin.markers import MarkersOf, refusal, write_markers
 from towpath.cluster.admin.transactions import Transactions
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
-from towpath.cluster.metadata import Answers, ProducerState
+from towpath.cluster.metadata import Answers, ListedTransaction, ProducerState
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import ProducerId, TopicPartition
 from towpath.runtime.deadline import Deadline
@@ -70,12 +70,16 @@ class ProducerAdmin:
         Raises:
             ClusterError: A broker does not answer, or is older than Kafka 3.0.
         """
-        return self._control.retried(self._transactional_ids)
+        return {each: said.transactional_id for each, said in self.listed_transactions().items()}
 
-    def _transactional_ids(self, deadline: Deadline) -> dict[ProducerId, str]:
+    def listed_transactions(self) -> dict[ProducerId, ListedTransaction]:
+        """Return the state of each transactional id, by producer id; see `transactional_ids`."""
+        return self._control.retried(self._listed)
+
+    def _listed(self, deadline: Deadline) -> dict[ProducerId, ListedTransaction]:
         """Ask every broker, because each lists only the ids that it coordinates."""
         what = "listing transactional ids"
-        found: dict[ProducerId, str] = {}
+        found: dict[ProducerId, ListedTransaction] = {}
         for broker in self._control.metadata(deadline).brokers.values():
             request = ListTransactionsRequest(
                 state_filters=[], producer_id_filters=[], duration_filter=-1
@@ -84,7 +88,9 @@ class ProducerAdmin:
             if answer.error_code:
                 raise refused(self._control.side, what, answer.error_code)
             for state in answer.transaction_states:
-                found[ProducerId(state.producer_id)] = state.transactional_id
+                found[ProducerId(state.producer_id)] = ListedTransaction(
+                    state.transactional_id, state.transaction_state
+                )
         return found
 
     def _describe(

@@ -13,8 +13,8 @@ from towpath.mirror.run.progress import RunProgress, Wishes
 from towpath.mirror.show.deleted import deleted
 from towpath.mirror.show.run_shapes import MirrorRunJson
 from towpath.mirror.show.status_json import as_json
-from towpath.mirror.show.status_picture import picture
-from towpath.mirror.status.totals import ordered
+from towpath.mirror.show.status_picture import picture, unstable
+from towpath.mirror.status.totals import ordered, totals
 from towpath.model.amounts import count, counted, size, span
 
 _LEAST = 20
@@ -56,6 +56,7 @@ def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) 
         "caught_up": not behind and not still,
         "standing_still": len(still),
         "lag": sum(max(0, row.lag_records) for row in progress.rows),
+        "unstable": totals(progress.rows).unstable,
         "left_out": told,
         "trouble": progress.trouble,
         "notes": [
@@ -78,5 +79,6 @@ def _sentence(progress: RunProgress, data: MirrorRunJson) -> str:
     return (
         f"{how} after {span(time.monotonic() - progress.began)}: {count(data['records'])} records,"
         f" {size(data['bytes'])} copied, lag {count(data['lag'])}"
+        + (f"; {unstable(data['unstable'])} (below)" if data["unstable"] else "")
         + (f"; {counted(still, 'partition')} not copied (below)" if still else "")
     )

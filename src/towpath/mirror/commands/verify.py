@@ -23,8 +23,10 @@ from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.mirror.show.proof_of_schemas import picture
+from towpath.mirror.show.status_picture import unstable
 from towpath.mirror.show.verify_json import hexadecimal, report, schemas_as_json
 from towpath.mirror.show.verify_shapes import VerifyJson
+from towpath.mirror.status.open_transaction import oldest
 from towpath.mirror.verify.schema_proof import SchemaProof
 from towpath.mirror.verify.schemas import proving
 from towpath.mirror.verify.stoppable import until
@@ -121,6 +123,8 @@ def verify(
     data = report(config.link, scope.sample, rows, time.monotonic() - began)
     whys, alike = set_apart((f"{r.topic}-{r.partition}", r.why) for r in rows)
     notes = [*alike, *folded((f"{r.topic}-{r.partition}", note) for r in rows for note in r.notes)]
+    named = oldest(row.open for row in rows)
+    notes += [f"source: {named}"] if named else []
     lines = [*pointers(code for row in rows for code in row.codes), _sentence(scope, rows, data)]
     parts = [_picture(rows, whys), *map(Text, [*notes, *lines])]
     if proof is not None and ids is not None:
@@ -206,6 +210,7 @@ def _sentence(scope: Scope, rows: Sequence[PartitionVerdict], data: VerifyJson) 
         if (number := sum(row.verdict is verdict for row in rows))
     ]
     sampled = f"; a sample, --seed {scope.sample}" if scope.sample is not None else ""
+    sampled += f"; {unstable(data['unstable'])} not compared" if data["unstable"] else ""
     return (
         f"{', '.join(told)} of {len(rows)} partitions: {count(data['records'])} equal records,"
         f" {size(data['bytes'])} read in {span(data['seconds'])}{sampled}"

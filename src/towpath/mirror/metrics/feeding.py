@@ -68,6 +68,7 @@ def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
             unchanged=changed.unchanged,
             from_archive=changed.from_archive,
             deleted=row.deleted.missed if row.deleted is not None else 0,
+            unstable=0 if row.state is State.FAILED_OVER else max(0, row.unstable),
         )
 
 

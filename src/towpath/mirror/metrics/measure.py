@@ -141,6 +141,8 @@ def _partitions(now: Reading, about: About) -> Iterator[Measurement]:
     yield Measurement(names.BYTES_COPIED, ((key, each.bytes) for key, each in found.items()))
     for metric in (names.LAG_RECORDS, names.REDPANDA_LAG):
         yield Measurement(metric, _known((key, each.lag_records) for key, each in found.items()))
+    unstable = ((key, each.unstable) for key, each in found.items())
+    yield Measurement(names.UNSTABLE_OFFSETS, unstable)
     yield Measurement(
         names.LAG_SECONDS, _known((key, each.known_lag) for key, each in found.items())
     )

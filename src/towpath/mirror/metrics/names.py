@@ -144,6 +144,13 @@ LAG_RECORDS = gauge(
     " unknown.",
     labels=_PLACE,
 )
+UNSTABLE_OFFSETS = gauge(
+    "towpath_unstable_offsets",
+    "offsets",
+    "Source offsets behind open transactions: consumers with isolation.level=read_committed do not"
+    " see them, and they are copied once the transactions end. No lag counts them.",
+    labels=_PLACE,
+)
 LAG_SECONDS = gauge(
     "towpath_lag_seconds",
     "seconds",
@@ -414,6 +421,7 @@ ALL = (
     RECORDS_COPIED,
     BYTES_COPIED,
     LAG_RECORDS,
+    UNSTABLE_OFFSETS,
     LAG_SECONDS,
     GAPS,
     GAP_OFFSETS,

@@ -28,6 +28,7 @@ class Stand:
         unchanged: Ids of schemas that passed unchanged, by the code of the reason.
         from_archive: Records that came from an archive, as the source had deleted them.
         deleted: Records, at most, that the target deleted without leave and the source still has.
+        unstable: Source offsets that an open transaction holds back.
     """
 
     topic: str
@@ -48,6 +49,7 @@ class Stand:
     unchanged: Mapping[str, int] = field(default_factory=dict)
     from_archive: int = 0
     deleted: int = 0
+    unstable: int = 0
 
 
 @dataclass(slots=True)
@@ -61,6 +63,7 @@ class Sum:
     gap_offsets: int = 0
     from_archive: int = 0
     deleted: int = 0
+    unstable: int = 0
     records: int = 0
     bytes: int = 0
     states: Counter[str] = field(default_factory=Counter)
@@ -76,6 +79,7 @@ class Sum:
         self.gap_offsets += stand.gap_offsets
         self.from_archive += stand.from_archive
         self.deleted += stand.deleted
+        self.unstable += stand.unstable
         self.states[stand.state] += 1
 
     @property

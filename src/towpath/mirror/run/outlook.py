@@ -16,6 +16,7 @@ from towpath.mirror.status.cutovers import still_running
 from towpath.mirror.status.deletions import DeletionWatch
 from towpath.mirror.status.link_status import PartitionStatus, State, status
 from towpath.mirror.status.losses import Losses
+from towpath.mirror.status.transaction_watch import TransactionWatch
 from towpath.model.errors import ClusterError
 from towpath.records.source.beginnings import PATIENCE
 
@@ -23,6 +24,8 @@ _PAUSE = 1.0
 """Shortest time between two looks, in seconds."""
 _DELETIONS = 30.0
 """Seconds between two looks at what the target deleted; brokers delete every five minutes."""
+_TRANSACTIONS = 30.0
+"""Seconds between two questions of whom the open transactions are."""
 _SPARING = 50
 """Looks may take a fiftieth of a core."""
 
@@ -46,6 +49,7 @@ class Outlook:
         self._link, self._meter, self._progress, self._ends = link, meter, progress, ends
         self._losses = Losses(patient=False)
         self._deletions = DeletionWatch(_DELETIONS)
+        self._transactions = TransactionWatch(_TRANSACTIONS)
         self._partitions = Partitions(link.events)
         self._next = 0.0
         self.unopened: Mapping[tuple[str, int], str] = {}
@@ -77,7 +81,7 @@ class Outlook:
         """
         self._progress.events = self._link.events.trouble
         self._losses.patient = True
-        self._deletions = DeletionWatch()
+        self._deletions, self._transactions = DeletionWatch(), TransactionWatch()
         try:
             self.look()
         except ClusterError as error:
@@ -103,7 +107,13 @@ class Outlook:
         rows = self._deletions.told_in(
             rows, link.config, link.books, (link.source, link.target), self._read_runs, patience
         )
+        rows = self._transactions.told_in(rows, link.source, patience)
         progress.rows = tuple(map(self._with_error, rows))
+        progress.hanging = tuple(
+            row.named(row.open.sentence(row.topic, row.partition))
+            for row in rows
+            if row.open is not None and row.open.hangs
+        )
         self._meter.looked(stands(progress.rows))
         self._partitions.look(progress.rows)
         progress.trouble = progress.held

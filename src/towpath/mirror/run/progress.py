@@ -81,6 +81,8 @@ class RunProgress:
     """A sentence about each group of consumers, or broker, that the last sync could not look at."""
     ids: tuple[str, ...] = ()
     """A sentence about each id of a schema that partitions wait for, and why nobody answers."""
+    hanging: tuple[str, ...] = ()
+    """A sentence about each partition behind a transaction that seems to hang at the source."""
     takeover: str = ""
     """The dead process that the lease was taken over from, "" where there was none."""
 

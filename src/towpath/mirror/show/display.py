@@ -140,6 +140,7 @@ class _Log:
             self._say("run.phase", phase=str(progress.phase))
         self._changed("run.trouble", (progress.trouble,) if progress.trouble else ())
         self._changed("topics.left_out", progress.left_out)
+        self._changed("transactions.hanging", progress.hanging)
         self._changed("secrets.unusable", progress.files)
         self._changed("schemas.ids_awaited", progress.ids)
         if progress.limited != self._limited:

@@ -105,6 +105,7 @@ def _alerts(progress: RunProgress, lines: TopicLines) -> list[Text]:
         *_named("left out", progress.left_out),
         *_named(State.STOPPED, _in_state(lines, State.STOPPED)),
         *_named(State.NO_LEADER, _in_state(lines, State.NO_LEADER)),
+        *_named("transaction", progress.hanging),
         *progress.paused,
         *_named("schemas", progress.ids),
         *_named("groups", progress.groups),

@@ -30,6 +30,8 @@ class MirrorRunJson(TypedDict):
     """Number of partitions that are not copied."""
     lag: int
     """Lag in source offsets."""
+    unstable: int
+    """Number of source offsets that open transactions hold back; the lag does not count them."""
     left_out: list[str]
     trouble: str
     notes: list[str]

@@ -6,7 +6,7 @@ from towpath.cli.show.schema_ids import ids_as_json
 from towpath.ledger.alive import RunLife
 from towpath.ledger.entries import Cut, Foretold, Gap, Journal, LinkLease, Restarted
 from towpath.mirror.show import limits
-from towpath.mirror.show.entries_json import lost_as_json, pause_as_json
+from towpath.mirror.show.entries_json import lost_as_json, open_as_json, pause_as_json
 from towpath.mirror.show.shapes import deleted_as_json, risks_as_json, state_as_json
 from towpath.mirror.show.status_shapes import (
     CutJson,
@@ -90,6 +90,8 @@ def as_json(row: PartitionStatus) -> PartitionJson:
         lag_log_bytes=row.lag_log_bytes,
         unread_end=row.unread_end,
         clients_own=row.clients_own,
+        unstable=row.unstable,
+        open_transaction=open_as_json(row.open) if row.open is not None else None,
     )
 
 
@@ -138,6 +140,7 @@ def _totals(sums: Totals) -> TotalsJson:
         lag_seconds_longest_known=sums.longest,
         lag_unknown=sums.untimed,
         deleted_at_most=sums.deleted,
+        unstable=sums.unstable,
     )
 
 

@@ -18,6 +18,7 @@ from towpath.mirror.status.cutovers import cutovers, left_at_source
 from towpath.mirror.status.foretold import kept_lines, risk_lines, unforeseen_lines
 from towpath.mirror.status.link_look import LinkStatus
 from towpath.mirror.status.link_status import PartitionStatus
+from towpath.mirror.status.open_transaction import oldest
 from towpath.mirror.status.set_aside import summed as summed_aside
 from towpath.mirror.status.totals import SortOrder, Totals, ordered, totals
 from towpath.model.amounts import count, counted, size, span
@@ -49,6 +50,8 @@ def link_picture(
     lines += unforeseen_lines(seen.unforeseen)
     lines += [f"link: {seen.lost}"] if seen.lost else []
     lines += [str(seen.groups)] if seen.groups is not None else []
+    named = oldest(row.open for row in seen.rows)
+    lines += [f"source: {named}"] if named else []
     if seen.ids is not None:
         lines += [*seen.ids.sentences(), *pointers(seen.ids.untranslated)]
     gone = f"the source cannot be asked, and this is what the ledger knows: {seen.source_gone}"
@@ -76,11 +79,18 @@ def summed(sums: Totals) -> RenderableType:
         lag += f" ({_bytes(sums)}, {_seconds(sums)})"
     if sums.unknown:
         lag += f", unknown of {counted(sums.unknown, 'partition')}"
+    if sums.unstable:
+        lag += f"; {unstable(sums.unstable)}"
     copied = f"{count(sums.records)} records, {size(sums.bytes)} copied; {lag}"
     states = line(counted(sums.partitions, "partition"))
     if sums.partitions:
         states.append(": ").append_text(counts(sums.states))
     return Group(line(copied), states)
+
+
+def unstable(offsets: int) -> str:
+    """Return what the lag does not count."""
+    return f"{count(offsets)} more offsets behind open transactions"
 
 
 def _bytes(sums: Totals) -> str:
@@ -196,3 +206,5 @@ def _missing(row: PartitionStatus) -> Iterator[str]:
             yield row.named(f"ended at offset {gap.first}: {gap.cause}")
     if row.unread:
         yield row.named(row.behind)
+    if row.open is not None:
+        yield row.named(row.open.sentence(row.topic, row.partition))

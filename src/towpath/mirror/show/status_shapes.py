@@ -90,6 +90,8 @@ class TotalsJson(TypedDict):
     """Number of partitions whose lag in seconds is unknown."""
     deleted_at_most: int
     """Upper bound on records that the target deleted and the source still has."""
+    unstable: int
+    """Number of source offsets that open transactions hold back; no lag counts them."""
 
 
 @shape
@@ -185,6 +187,23 @@ class SetAsideJson(TypedDict):
 
 
 @shape
+class OpenTransactionJson(TypedDict):
+    """The open transaction at the source behind which nothing is copied yet."""
+
+    first: int
+    """The offset at which it begins."""
+    offsets: int
+    """Number of offsets from there to the end of the log."""
+    producer_id: int
+    """-1 if unknown."""
+    transactional_id: str | None
+    last_timestamp: int
+    """Time of the producer's last record in ms since 1970, -1 if unknown."""
+    hangs: bool
+    """Whether it seems that nobody will end it."""
+
+
+@shape
 class PartitionJson(TypedDict):
     """A source partition and its mirror partition."""
 
@@ -236,6 +255,9 @@ class PartitionJson(TypedDict):
     """The offset after what the source deleted before it was copied, -1 for nothing."""
     clients_own: int
     """Number of target offsets after the cutover that the link did not write."""
+    unstable: int
+    """Number of offsets from `source_log_end` on that an open transaction holds back; or -1."""
+    open_transaction: OpenTransactionJson | None
 
 
 @shape

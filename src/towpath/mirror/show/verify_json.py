@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from towpath.compare.work import Comparison, RecordDifference
+from towpath.mirror.show.entries_json import open_as_json
 from towpath.mirror.show.shapes import deleted_as_json, risks_as_json
 from towpath.mirror.show.verify_shapes import (
     ComparedPartitionJson,
@@ -45,6 +46,7 @@ def report(
         records=sum(row.comparison.counts.equal for row in rows if row.comparison),
         behind=sum(row.behind for row in rows),
         deleted=sum(row.gone.deleted for row in rows),
+        unstable=sum(row.open.offsets for row in rows if row.open),
         at_risk=risks_as_json({row.topic: row.risk for row in rows if row.risk}.values()),
         partitions=[_partition(row) for row in rows],
     )
@@ -83,6 +85,7 @@ def _partition(row: PartitionVerdict) -> ComparedPartitionJson:
         others=_writers(row.others),
         clients=_writers(row.clients),
         gone=gone_as_json(row.gone),
+        open_transaction=open_as_json(row.open) if row.open is not None else None,
     )
     if row.comparison is not None:
         _add(told, row.comparison)

@@ -7,6 +7,7 @@ from typing import NotRequired
 from typing_extensions import TypedDict
 
 from towpath.mirror.show.shapes import AtRiskJson, DeletedJson
+from towpath.mirror.show.status_shapes import OpenTransactionJson
 from towpath.model.json_shapes import shape
 
 
@@ -83,6 +84,8 @@ class ComparedPartitionJson(TypedDict):
     clients: list[WriterJson]
     """Who wrote after a cutover."""
     gone: GoneJson
+    open_transaction: OpenTransactionJson | None
+    """Behind it nothing is copied or compared."""
     first: NotRequired[int]
     """First source offset of the compared range."""
     end: NotRequired[int]
@@ -175,6 +178,8 @@ class VerifyJson(TypedDict):
     records: int
     """Number of equal records."""
     behind: int
+    unstable: int
+    """Number of source offsets behind open transactions, which nobody compares before they end."""
     deleted: int
     at_risk: list[AtRiskJson]
     partitions: list[ComparedPartitionJson]

@@ -12,6 +12,7 @@ from towpath.cluster.metadata import TopicInfo
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Cut, Gap, Pause, Receipt, Restarted, Tally
 from towpath.mirror.status.losses import Losses, LostRecords
+from towpath.mirror.status.open_transaction import OpenTransaction
 from towpath.mirror.status.set_aside import NOTHING, SetAside, set_aside
 from towpath.model.deleted import DeletedRecords
 from towpath.model.errors import ClusterError
@@ -73,6 +74,10 @@ class PartitionStatus:
         unread_end: The offset behind what the source has deleted before it was copied
             (`mirror/status/unread.py`); -1 if it has deleted nothing so, or if that was not looked
             at.
+        unstable: Number of offsets from `source_log_end` on that an open transaction holds back;
+            -1 if unknown.
+        open: That transaction; `None` if there is none, or if it was not looked for
+            (`mirror/status/transaction_watch.py`).
         codes: Codes of `error`, `gaps` and `reason`, each of which `towpath explain` explains.
     """
 
@@ -106,6 +111,8 @@ class PartitionStatus:
     deleted: DeletedRecords | None = None
     lag_log_bytes: int = -1
     unread_end: int = -1
+    unstable: int = -1
+    open: OpenTransaction | None = None
 
     @property
     def tp(self) -> TopicPartition:
@@ -224,6 +231,8 @@ def status(
     topics = {n: info for n, info in told.topics.items() if config.topics.takes(info)}
     tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
     leaders = {tp: leader for tp in tps if (leader := told.leader(tp)) is not None}
+    # Asked before the stable ends: what lies between is held back, and not just written.
+    marks = source.offsets.latest(tps, patience=patience, leaders=leaders)
     ends = source.offsets.latest(tps, committed=True, patience=patience, leaders=leaders)
     known = {tp for tp, b in books.partitions.items() if b.opened is not None}
     gone = {tp.topic for tp in known} - topics.keys()
@@ -250,7 +259,14 @@ def status(
         tp: row_of(tp, names.get(tp.topic, TopicName("")), books, ends, trouble, lost.get(tp))
         for tp, trouble in troubles.items()
     }
-    rows = {tp: replace(row, target_log_end=losses.ends.get(tp, -1)) for tp, row in rows.items()}
+    rows = {
+        tp: replace(
+            row,
+            target_log_end=losses.ends.get(tp, -1),
+            unstable=max(0, marks[tp] - ends[tp]) if tp in marks and tp in ends else -1,
+        )
+        for tp, row in rows.items()
+    }
     rows |= {tp: replace(rows[tp], state=State.NO_LEADER) for tp in away}
     rows = {tp: _with_pause(row, books.pause_of(tp.topic)) for tp, row in rows.items()}
     rows = {tp: with_state(row, books) for tp, row in rows.items()}

@@ -35,6 +35,7 @@ class Totals:
         untimed: Number of partitions whose lag in seconds is unknown, those included.
         unsized: Number of partitions with a lag whose bytes are unknown.
         deleted: Number of records, at most, that the target deleted and the source still has.
+        unstable: Number of source offsets that open transactions hold back; no lag counts them.
         states: Number of partitions in each state.
     """
 
@@ -48,6 +49,7 @@ class Totals:
     deleted: int = 0
     untimed: int = 0
     unsized: int = 0
+    unstable: int = 0
     states: Counter[State] = field(default_factory=Counter)
 
     def add(self, row: PartitionStatus) -> None:
@@ -63,6 +65,7 @@ class Totals:
     def _add_lag(self, row: PartitionStatus) -> None:
         self.lag_records += row.to_copy
         self.lag_bytes += int(bytes_behind(row))
+        self.unstable += max(0, row.unstable)
         if row.lag_seconds >= 0:
             self.longest = max(row.lag_seconds, self.longest or 0.0)
         self.unknown += row.lag_records < 0

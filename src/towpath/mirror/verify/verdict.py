@@ -11,6 +11,7 @@ from towpath.compare.work import Comparison
 from towpath.ledger.books import PartitionBooks
 from towpath.mirror.status.deleted import Stretch
 from towpath.mirror.status.link_status import PartitionStatus
+from towpath.mirror.status.open_transaction import HANGING, OpenTransaction
 from towpath.mirror.verify.changes import change_sentences
 from towpath.mirror.verify.gone import NOTHING, Gone
 from towpath.mirror.verify.surplus import NOBODY, OthersRule, OtherWriter
@@ -41,7 +42,8 @@ class PartitionVerdict:
     the reasons, for the runbook. `others` are those who wrote to the target partition beside the
     link, `clients` those who wrote there after a cutover. `ids` are the schema ids that the records
     on the target name, `None` if nothing was compared. `gone` is what not both sides have any more,
-    `risk` what the target is going to delete, `None` for nothing.
+    `risk` what the target is going to delete, `None` for nothing. `open` is the
+    transaction at the source behind which nothing is copied or compared, `None` for none.
     """
 
     topic: TopicName
@@ -60,6 +62,7 @@ class PartitionVerdict:
     ids: SeenIds | None = None
     gone: Gone = NOTHING
     risk: AtRisk | None = None
+    open: OpenTransaction | None = None
 
 
 def verdict(
@@ -130,6 +133,7 @@ def verdict(
         ),
         notes=(
             *_before(before),
+            *([row.open.sentence(row.topic, row.partition)] if row.open is not None else []),
             *_notes(books, comparison),
             *_unseen(gone, unforeseen),
             *gone.notes(),
@@ -141,6 +145,7 @@ def verdict(
         ids=ids,
         gone=gone,
         risk=risk,
+        open=row.open,
     )
 
 
@@ -179,7 +184,9 @@ def _codes(
     """Return what `towpath explain` is asked for: the status's codes, and those of a difference."""
     doubled = comparison is not None and comparison.doubled.records > 0
     found = [ReasonCode.DOUBLED] if doubled else ["DIFFERENT"] if different else []
-    return (*(row.codes if row.error or row.unread else ()), *map(str, found))
+    hanging = [HANGING] if row.open is not None and row.open.hangs else []
+    known = row.codes if row.error or row.unread else hanging
+    return (*known, *map(str, found))
 
 
 def _codes_of_missing(gone: Gone, risk: AtRisk | None, *, unproven: bool) -> Iterator[str]:
