@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from tests.support.here import Here
 from tests.support.kafka import Record, create_topic, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import EndOffsets, FirstLook
+from towpath.mirror.plan.link_plan import build
 from towpath.mirror.plan.starts import beginnings, from_earliest, looks_first
 from towpath.model.nouns import LinkName, SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.records.work import EARLIEST, UNKNOWN, Beginning
@@ -88,3 +90,28 @@ def test_latest_holds_for_a_partition_without_a_leader_and_others_do_not_wait(
     produce(three.bootstrap, mirror.topic, old)
     copied = {d.tp.partition: (d.records, d.error) for d in mirror.catch_up()}
     assert copied == {lost: (2, ""), **dict.fromkeys(others, (0, ""))}
+
+
+@pytest.mark.broker
+def test_what_lies_before_the_start_is_told_by_the_plan_and_by_status(
+    tmp_path: Path,
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    here: Here,
+) -> None:
+    mirror = Mirror(tmp_path, source, target, new_name("before"), records={"start": "latest"})
+    mirror.create()
+    produce(source.bootstrap, mirror.topic, [Record(b"k", b"%d" % n) for n in range(10)])
+    text = (
+        f"10 source offsets in 1 partition (such as 0 to 9 of {mirror.topic}-0) from before"
+        " `records.start` will not be copied; neither does `verify` compare them"
+    )
+    notes = [each for each in build(mirror.config).notes if each.about == "records.start"]
+    assert [each.text for each in notes] == [text]
+    mirror.catch_up()
+    again = [each for each in build(mirror.config).notes if each.about == "records.start"]
+    assert again == notes
+    file = str(mirror.folder / f"{mirror.topic}.yaml")
+    [row] = here("status", file, "--output", "json").json["partitions"]
+    assert (row["before_start"], row["lag_records"]) == ([0, 10], 0)

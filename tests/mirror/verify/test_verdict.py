@@ -9,8 +9,8 @@ import pytest
 from tests.support.ledger.books import opened
 from tests.support.ledger.standings import ROW
 from towpath.ledger.books import PartitionBooks
+from towpath.mirror.status.before_start import never_copied
 from towpath.mirror.status.link_status import PartitionStatus
-from towpath.mirror.verify.ranges import Bounds, never_copied
 from towpath.mirror.verify.verdict import Verdict, verdict
 from towpath.model.nouns import SourceOffset
 from towpath.settings.sections.records import StartAt
@@ -51,13 +51,11 @@ def test_records_from_before_the_start_are_told(
 ) -> None:
     """They were told nowhere, where the file names no groups."""
     books = PartitionBooks(opened(source_start=SourceOffset(40)))
-    bounds = Bounds(source_earliest=earliest, target_earliest=0)
-    said = verdict(EVEN, books, None, "", before=never_copied(start, books, bounds))
-    text = f"source offsets {offsets} are from before `records.start`: this link neither copied"
+    said = verdict(EVEN, books, None, "", before=never_copied(start, books, earliest))
+    text = f"source offsets {offsets} ({40 - earliest}) are from before `records.start`: this link"
     assert said.verdict is Verdict.EQUAL
-    assert said.notes == ((f"{text} nor compared them",) if offsets else ())
-    assert never_copied(start, books, None) is None
-    assert never_copied(start, PartitionBooks(), bounds) is None
+    assert said.notes == ((f"{text} neither copies nor compares them",) if offsets else ())
+    assert never_copied(start, PartitionBooks(), earliest) is None
 
 
 def test_an_error_is_told_beside_what_is_missing() -> None:

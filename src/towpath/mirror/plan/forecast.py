@@ -12,6 +12,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.mirror.plan.gaps import to_fill
 from towpath.mirror.plan.record_age import history
 from towpath.mirror.plan.starts import Offsets, beginnings, from_group, looks_first
+from towpath.mirror.status.deleted import Stretch
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicId, TopicName, TopicPartition
 from towpath.plan.subject import Difference
@@ -33,10 +34,12 @@ class Forecast:
     Attributes:
         findings: What a person should know of it.
         begins: The first source offset to copy of each new partition, as far as known.
+        before: What the source has before `records.start` of new partitions.
     """
 
     findings: Sequence[Finding] = ()
     begins: Offsets = field(default_factory=dict)
+    before: Mapping[TopicPartition, Stretch] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,22 @@ def forecast(
     mapped = _mapped(config, fresh, begins, ends, fill)
     told = [*_told(config.records.offsets, mapped), *_filled(source, fresh, mapped, fill)]
     aged = history(source, target, {tp: at for tp, at in begins.items() if at >= 0})
-    return Forecast([*made_again, *said, *told, *aged], begins)
+    asked = {tp: at for tp, at in begins.items() if tp not in seen.begins}
+    before = _before(config, source, asked)
+    return Forecast([*made_again, *said, *told, *aged], begins, before)
+
+
+def _before(config: LinkConfig, source: Admin, begins: Offsets) -> dict[TopicPartition, Stretch]:
+    """Return the source offsets that lie before the start that the file asks for."""
+    later = {tp: at for tp, at in begins.items() if at > 0}
+    if config.records.start is StartAt.EARLIEST or not later:
+        return {}
+    firsts = source.offsets.earliest(later, patience=PATIENCE)
+    return {
+        tp: (SourceOffset(firsts[tp]), SourceOffset(at))
+        for tp, at in later.items()
+        if firsts.get(tp, at) < at
+    }
 
 
 def _filled(

@@ -18,7 +18,10 @@ from towpath.mirror.plan.starts import Offsets
 from towpath.mirror.plan.subject_names import unnamed_subjects
 from towpath.mirror.plan.volume import estimated
 from towpath.mirror.quarantine import rights as quarantine
+from towpath.mirror.status.before_start import note as not_copied
+from towpath.mirror.status.before_start import with_before_start
 from towpath.mirror.status.cutovers import still_running
+from towpath.mirror.status.deleted import Stretch
 from towpath.mirror.status.ledger_lost import lost_entries
 from towpath.mirror.status.link_status import PartitionStatus, caught_up, status
 from towpath.mirror.status.unread import findings as unread
@@ -27,7 +30,7 @@ from towpath.mirror.staying.source_clients import look_at_clients
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.findings import Cause, Note, Problem
-from towpath.model.nouns import TopicName
+from towpath.model.nouns import TopicName, TopicPartition
 from towpath.plan.build import LinkContext, Planned
 from towpath.plan.build import build as build_plan
 from towpath.plan.differences import Differences
@@ -160,10 +163,19 @@ class _Records:
             return
         self.begins = told.begins
         yield from told.findings
-        yield from self._unread(link)
+        yield from self._of_rows(link, told.before, seen.begins)
         yield from reopenings(link.config, link.books, steps.topics)
 
-    def _unread(self, link: OpenLink) -> Iterator[Note | Problem]:
+    def _of_rows(
+        self, link: OpenLink, before: Mapping[TopicPartition, Stretch], cut_over: Offsets
+    ) -> Iterator[Note | Problem]:
+        """Yield what the source deleted before it was copied, and what is not to be copied.
+
+        Args:
+            link: The link.
+            before: What the source has before `records.start` of new partitions.
+            cut_over: Partitions of a way back, which begin at a cut whatever the file says.
+        """
         rows = self.rows
         try:
             if rows is None:
@@ -173,6 +185,11 @@ class _Records:
             yield Note("source", text)
             return
         yield from unread(with_unread(rows, link.source, PATIENCE), link.config)
+        start = link.config.records.start
+        rows = with_before_start(rows, start, link.books, link.source, PATIENCE)
+        known = {row.tp: row.before for row in rows if row.before and row.tp not in cut_over}
+        if (left := not_copied({**before, **known})) is not None:
+            yield left
 
     def estimated(self, link: OpenLink, found: Differences, plan: Plan, said: float | None) -> Plan:
         """Return the plan with the cost of copying, or with a note why it is unknown."""

@@ -92,6 +92,7 @@ def as_json(row: PartitionStatus) -> PartitionJson:
         clients_own=row.clients_own,
         unstable=row.unstable,
         open_transaction=open_as_json(row.open) if row.open is not None else None,
+        before_start=row.before,
     )
 
 

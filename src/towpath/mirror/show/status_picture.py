@@ -13,6 +13,7 @@ from towpath.ledger.entries import FROM_ARCHIVE, FROM_TWIN
 from towpath.mirror.show import limits
 from towpath.mirror.show.deleted import deleted
 from towpath.mirror.show.states import counts, marked
+from towpath.mirror.status.before_start import sentence as before_start
 from towpath.mirror.status.changed import ChangedParts
 from towpath.mirror.status.cutovers import cutovers, left_at_source
 from towpath.mirror.status.foretold import kept_lines, risk_lines, unforeseen_lines
@@ -183,6 +184,8 @@ def remarks(row: PartitionStatus) -> Iterable[str]:
     if row.change or changed:
         done = "".join(f", {kind} {count(number)}" for kind, number in changed)
         yield row.named(f"records are changed on their way (change {row.change or 'none'}{done})")
+    if row.before is not None:
+        yield row.named(before_start(row.before))
     yield from _missing(row)
     if row.restart is not None:
         yield row.named(str(row.restart))

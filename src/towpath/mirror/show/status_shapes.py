@@ -258,6 +258,8 @@ class PartitionJson(TypedDict):
     unstable: int
     """Number of offsets from `source_log_end` on that an open transaction holds back; or -1."""
     open_transaction: OpenTransactionJson | None
+    before_start: tuple[int, int] | None
+    """Source offsets [first, end) from before `records.start`, which are not copied."""
 
 
 @shape

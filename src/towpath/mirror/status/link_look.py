@@ -17,6 +17,7 @@ from towpath.ledger.ledger import Ledger
 from towpath.ledger.rates import Limits
 from towpath.mirror.status.alone import without_source
 from towpath.mirror.status.backlog import with_backlog
+from towpath.mirror.status.before_start import with_before_start
 from towpath.mirror.status.deletions import DeletionWatch
 from towpath.mirror.status.foretold import foretold
 from towpath.mirror.status.known_groups import GroupsStanding
@@ -118,6 +119,8 @@ class LinkLook:
             rows = self._twin.without(self._rows(), self.source)
             rows = with_open_transactions(rows, self.source, PATIENCE)
             rows = with_unread(rows, self.source, PATIENCE)
+            start = self.config.records.start
+            rows = with_before_start(rows, start, self.books, self.source, PATIENCE)
             rows = self._with_deleted(with_backlog(rows, self.source, PATIENCE))
         fresh = any(row.state is State.NOT_STARTED for row in rows)
         return LinkStatus(

@@ -16,7 +16,7 @@ from towpath.mirror.status.open_transaction import OpenTransaction
 from towpath.mirror.status.set_aside import NOTHING, SetAside, set_aside
 from towpath.model.deleted import DeletedRecords
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.trouble import DELETED, RECREATED, recreated_topic_message
 from towpath.runtime.clock import now_ms
@@ -78,6 +78,9 @@ class PartitionStatus:
             -1 if unknown.
         open: That transaction; `None` if there is none, or if it was not looked for
             (`mirror/status/transaction_watch.py`).
+        before: Source offsets [first, end) from before `records.start`, which are not copied;
+            `None` if there are none, or if that was not looked at
+            (`mirror/status/before_start.py`).
         codes: Codes of `error`, `gaps` and `reason`, each of which `towpath explain` explains.
     """
 
@@ -113,6 +116,7 @@ class PartitionStatus:
     unread_end: int = -1
     unstable: int = -1
     open: OpenTransaction | None = None
+    before: tuple[SourceOffset, SourceOffset] | None = None
 
     @property
     def tp(self) -> TopicPartition:

@@ -10,10 +10,9 @@ from itertools import pairwise
 from towpath.compare.work import Range
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Receipt
-from towpath.mirror.status.deleted import Stretch, kept_from, stretch_deleted
+from towpath.mirror.status.deleted import kept_from, stretch_deleted
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.portions import portions
-from towpath.settings.sections.records import Start, StartAt
 
 SLICE_BYTES = 128 << 20
 _SAMPLE_BYTES = 2 << 20
@@ -52,20 +51,6 @@ class Sized:
 
     part: Range
     bytes: int
-
-
-def never_copied(start: Start, books: PartitionBooks, bounds: Bounds | None) -> Stretch | None:
-    """Return the source offsets from before the start that the file asks for, `None` for none.
-
-    Args:
-        start: `records.start` of the file; with `earliest` nothing lies before it.
-        books: What the ledger knows of the partition.
-        bounds: Its log offsets, if they are known.
-    """
-    if start is StartAt.EARLIEST or bounds is None or books.opened is None:
-        return None
-    first = SourceOffset(bounds.source_earliest)
-    return (first, books.start) if first < books.start else None
 
 
 def common_range(tp: TopicPartition, books: PartitionBooks, bounds: Bounds) -> Sized | None:

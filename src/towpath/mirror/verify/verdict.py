@@ -9,6 +9,7 @@ from enum import StrEnum
 from towpath.compare.named import SeenIds
 from towpath.compare.work import Comparison
 from towpath.ledger.books import PartitionBooks
+from towpath.mirror.status.before_start import sentence as before_start
 from towpath.mirror.status.deleted import Stretch
 from towpath.mirror.status.link_status import PartitionStatus
 from towpath.mirror.status.open_transaction import HANGING, OpenTransaction
@@ -132,7 +133,7 @@ def verdict(
             *_codes_of_missing(gone, risk, unproven=bool(unproven)),
         ),
         notes=(
-            *_before(before),
+            *([before_start(before)] if before is not None else []),
             *([row.open.sentence(row.topic, row.partition)] if row.open is not None else []),
             *_notes(books, comparison),
             *_unseen(gone, unforeseen),
@@ -228,14 +229,6 @@ def _unseen(gone: Gone, unforeseen: str) -> Iterator[str]:
         yield unforeseen_text(unforeseen)
     elif gone.unseen.configs and not any(gone.unproven()):
         yield f"{gone.unseen.configs}; records that this decides on are not missing now"
-
-
-def _before(before: Stretch | None) -> Iterator[str]:
-    if before is not None:
-        yield (
-            f"source offsets {before[0]} to {before[1] - 1} are from before `records.start`:"
-            " this link neither copied nor compared them"
-        )
 
 
 def _notes(books: PartitionBooks, comparison: Comparison | None) -> Iterator[str]:

@@ -19,6 +19,7 @@ from towpath.engine.session import session
 from towpath.engine.slots import slots
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
+from towpath.mirror.status.before_start import never_copied
 from towpath.mirror.status.link_status import PartitionStatus, State, status
 from towpath.mirror.status.transaction_watch import with_open_transactions
 from towpath.mirror.status.twin_lag import TwinLag
@@ -33,7 +34,6 @@ from towpath.mirror.verify.ranges import (
     by_change,
     common_range,
     cut,
-    never_copied,
     pack,
     sample,
 )
@@ -185,7 +185,9 @@ def _verify(
             ),
             risk=at_stake.get(row.topic),
             unforeseen=risks.unknown.get(row.topic, ""),
-            before=never_copied(config.records.start, books.of(tp), bounds.get(tp)),
+            before=never_copied(config.records.start, books.of(tp), bounds[tp].source_earliest)
+            if tp in bounds
+            else None,
         )
         for row in rows
     )
