@@ -90,11 +90,15 @@ class Assignment:
     """How many offsets left empty by compaction may be filled with markers, 0 for none."""
     change: RecordChange = NO_CHANGE
     """What the file says is changed in its records."""
+    cuts: int = -1
+    """How many cuts of the source's log the ledger knows, if its leader tells of another one: the
+    end is not reached before copying has met that. -1 if it tells of none."""
 
     @property
     def terms(self) -> Assignment:
         """The assignment without its offsets, for detecting changes."""
-        return replace(self, start=SourceOffset(0), end=None, begin=EARLIEST, from_earliest=False)
+        offsets = replace(self, start=SourceOffset(0), end=None, begin=EARLIEST, cuts=-1)
+        return replace(offsets, from_earliest=False)
 
 
 _ASSIGNMENTS = TypeAdapter(tuple[Assignment, ...])

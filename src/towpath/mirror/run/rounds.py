@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from towpath.ledger.producers import producer_id
 from towpath.mirror.plan.starts import beginnings, first_look, from_earliest, looks_first
 from towpath.mirror.run.deals import Demand, Weighed, spread
 from towpath.mirror.run.ends import Ends
+from towpath.mirror.status.source_cuts import cut_logs
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import (
     NO_LINK,
@@ -217,7 +218,14 @@ class _Assigner:
         fresh = {a.source: a.source_id for a in made if self._new(a)}
         begins = beginnings(self._config.records, self._source, self._books, fresh, self._cut_over)
         starts = find_starts(self._source, begins, leaders)
-        return [self._finished(a, begins, starts, latest) for a in made]
+        cuts = self._cuts(made) if self._ends is not None else {}
+        return [self._finished(a, begins, starts, latest, cuts) for a in made]
+
+    def _cuts(self, made: Iterable[Assignment]) -> dict[TopicPartition, int]:
+        """Return how many cuts are known of partitions whose source logs were cut once more."""
+        known = {a.source: self._books.of(a.source) for a in made if not self._new(a)}
+        cut = cut_logs(self._source, known, PATIENCE)
+        return {tp: receipt.cuts for tp in cut if (receipt := known[tp].receipt) is not None}
 
     def _topics(self) -> list[tuple[Topic, Topic]]:
         """Return the topics that can be mirrored, each with its mirror topic."""
@@ -287,6 +295,7 @@ class _Assigner:
         begins: Mapping[TopicPartition, Beginning],
         starts: Mapping[TopicPartition, SourceOffset],
         latest: Mapping[TopicPartition, int],
+        cuts: Mapping[TopicPartition, int],
     ) -> Weighed:
         receipt = self._books.of(a.source).receipt
         start = starts.get(a.source, UNKNOWN) if a.source in begins else SourceOffset(0)
@@ -299,4 +308,7 @@ class _Assigner:
             self._config.records, self._books, a.source, a.source_id
         )
         begin = begins.get(a.source, EARLIEST)
-        return weight, replace(a, start=start, end=end, begin=begin, from_earliest=moves)
+        known = cuts.get(a.source, -1)
+        return weight, replace(
+            a, start=start, end=end, begin=begin, from_earliest=moves, cuts=known
+        )

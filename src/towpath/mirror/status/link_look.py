@@ -23,6 +23,7 @@ from towpath.mirror.status.foretold import foretold
 from towpath.mirror.status.known_groups import GroupsStanding
 from towpath.mirror.status.ledger_lost import LostEntries, lost_entries
 from towpath.mirror.status.link_status import PartitionStatus, State, status
+from towpath.mirror.status.source_cuts import with_cuts
 from towpath.mirror.status.transaction_watch import with_open_transactions
 from towpath.mirror.status.twin_lag import TwinLag
 from towpath.mirror.status.unread import with_unread
@@ -117,6 +118,7 @@ class LinkLook:
         else:
             self.books.check_clusters(self.source.cluster.id(), self.target.cluster.id())
             rows = self._twin.without(self._rows(), self.source)
+            rows = with_cuts(rows, self.config, self.books, self.source, PATIENCE)
             rows = with_open_transactions(rows, self.source, PATIENCE)
             rows = with_unread(rows, self.source, PATIENCE)
             start = self.config.records.start

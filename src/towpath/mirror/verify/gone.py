@@ -11,6 +11,7 @@ from towpath.mirror.status.deleted import Stretch, WhyDeleted, deleted_records
 from towpath.model.amounts import count
 from towpath.model.deleted import DeletedRecords, Deleter
 from towpath.model.nouns import SourceOffset
+from towpath.model.reasons import ReasonCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +193,8 @@ def _both(books: PartitionBooks, found: Comparison, target: DeletedRecords | Non
     receipt = books.receipt
     if receipt is None or books.repairs or found.stopped or (target and not target.exact):
         return None
+    if any(gap.why.code is ReasonCode.SOURCE_CUT for gap in books.gaps):
+        return None  # the target has, or had, records of a log that is no more
     there = target.records if target is not None else 0
     return max(0, receipt.records - _seen(found.counts) - there)
 

@@ -167,6 +167,8 @@ def _behind(row: PartitionStatus) -> Iterator[str]:
     if row.lag_records:
         behind = row.behind if row.lag_records > 0 else "the source did not tell where it ends"
         yield behind if row.lost or not row.error else f"{behind}: {row.error}"
+    elif row.error and ReasonCode.SOURCE_CUT in row.codes:
+        yield row.error  # the source may have nothing new, and the target has what is no more there
 
 
 def _verdict(*, different: bool, deleted: bool, unproven: bool, left_out: bool) -> Verdict:

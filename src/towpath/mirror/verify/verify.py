@@ -21,6 +21,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.status.before_start import never_copied
 from towpath.mirror.status.link_status import PartitionStatus, State, status
+from towpath.mirror.status.source_cuts import with_cuts
 from towpath.mirror.status.transaction_watch import with_open_transactions
 from towpath.mirror.status.twin_lag import TwinLag
 from towpath.mirror.status.unread import with_unread
@@ -128,7 +129,8 @@ def _verify(
         books = _read(config, source, target, Ledger(target, client))
         twin = twin_view(config, source, target, books)
         rows = TwinLag(config).without(status(config, books, source, target), source)
-        rows = with_open_transactions(with_unread(rows, source), source)
+        rows = with_unread(with_cuts(rows, config, books, source), source)
+        rows = with_open_transactions(rows, source)
         observed = Observed(scope, books, source, target)
         away = {_tp(row): row.error for row in rows if row.state is State.NO_LEADER}
         troubles = away | {

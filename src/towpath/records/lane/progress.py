@@ -151,8 +151,11 @@ class LaneProgress:
 
     @property
     def done(self) -> bool:
-        """Whether the end offset of the run is reached."""
-        return self.work.end is not None and self.position.source >= self.work.end
+        """Whether the end offset of the run is reached, in the log that the source has now."""
+        if self.work.end is None or self.position.source < self.work.end:
+            return False
+        # A fetch finds the cut by the leader epoch of what was copied last.
+        return self._cuts > self.work.cuts or self.position.epoch < 0
 
     def add(self, batch: Batch, base_offset: TargetOffset) -> None:
         """Move past a batch that the target appended at `base_offset`."""
