@@ -20,6 +20,7 @@ SESSION, LIMIT, LETTERS = (
     "share.delivery.count.limit",
     "errors.deadletterqueue.topic.name",
 )
+PREFIX = "errors.deadletterqueue.topic.name.prefix"
 KNOWN = frozenset({SESSION, LIMIT, LETTERS})
 BOUNDS = {"group.consumer.min.session.timeout.ms": "45000",
           "group.consumer.max.session.timeout.ms": "60000"}  # fmt: skip
@@ -190,3 +191,35 @@ def test_without_groups_in_the_file_they_are_named() -> None:
         "groups.configs: 2 groups with configs of their own at the source (a, b): they do not move"
         " without `groups` in the file"
     ]
+
+
+def test_dead_letters_that_the_target_would_not_write_are_a_problem() -> None:
+    """Brokers take any name, and then write nothing where it lacks their prefix."""
+    seen = groups({"a": {LETTERS: "dlq.a"}}, bounds={PREFIX: "dlq."})
+    found = compare(seen, topics={"include": [".*"], "rename": "eu.{topic}"})
+    assert found.steps == ()
+    [problem] = found.problems
+    assert (problem.about, problem.cause) == ("a", Cause.SUBJECT)
+    assert str(problem) == (
+        "a: errors.deadletterqueue.topic.name=eu.dlq.a is not copied: the target's brokers write"
+        " dead letters only into topics whose names begin with dlq."
+        " (errors.deadletterqueue.topic.name.prefix); rename the topic otherwise, change the"
+        " brokers of the target, or exclude the config under `groups.configs.exclude`"
+    )
+    kept = compare(seen, topics={"include": [".*"], "rename": "dlq.eu.{topic}"})
+    assert [step.value for step in kept.steps if isinstance(step, SetHolderConfig)] == [
+        "dlq.eu.dlq.a"
+    ]
+    for prefix in ({}, {PREFIX: ""}):
+        assert not compare(
+            groups({"a": {LETTERS: "dlq.a"}}, bounds=prefix),
+            topics={"include": [".*"], "rename": "eu.{topic}"},
+        ).problems
+
+
+def test_dead_letters_that_brokers_of_one_prefix_never_wrote_are_told_and_copied() -> None:
+    seen = groups({"a": {LETTERS: "lost"}}, bounds={PREFIX: "dlq."})
+    found = compare(seen)
+    assert found.steps == (sets("a", LETTERS, "lost"),)
+    assert not found.problems
+    assert "write dead letters only into topics whose names begin with dlq." in said(found)[0]

@@ -22,11 +22,34 @@ _RANGES = {
 """The broker configs of the least and the largest value, by config of a group; where brokers have
 no such config, there is no such bound (`GroupConfig.validateValues` in Kafka 4.4)."""
 _ENDS = ("min", "max")
+DEAD_LETTERS = "errors.deadletterqueue.topic.name"
+_PREFIX = "errors.deadletterqueue.topic.name.prefix"
+"""The broker config without whose value at the beginning no topic gets dead letters (KIP-1191). A
+broker takes other names for a group all the same, and logs each dead letter that it then drops
+(`ShareGroupDLQStateManager` in Kafka 4.4)."""
 
 
 def bounding(keys: Iterable[str]) -> frozenset[str]:
     """Return the broker configs that bound these configs of groups."""
-    return frozenset(_RANGES[key].format(end) for key in keys if key in _RANGES for end in _ENDS)
+    asked = frozenset(keys)
+    ends = {_RANGES[key].format(end) for key in asked if key in _RANGES for end in _ENDS}
+    return frozenset({*ends, _PREFIX} if DEAD_LETTERS in asked else ends)
+
+
+def gets_no_letters(topic: str, brokers: Mapping[str, str]) -> str:
+    """Return why brokers would write no dead letters into a topic, "" if nothing known forbids it.
+
+    Args:
+        topic: Its name; "" for none, as groups have that want no dead letters.
+        brokers: The configs of a broker of the target.
+    """
+    prefix = brokers.get(_PREFIX, "")
+    if not topic or topic.startswith(prefix):
+        return ""
+    return (
+        "the target's brokers write dead letters only into topics whose names begin with"
+        f" {prefix} ({_PREFIX})"
+    )
 
 
 def out_of_bounds(key: str, value: str, brokers: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from towpath.group_configs.bounds import out_of_bounds
+from towpath.group_configs.bounds import DEAD_LETTERS, gets_no_letters, out_of_bounds
 from towpath.group_configs.naming import target_names
 from towpath.group_configs.observe import PATHS
 from towpath.group_configs.observed import HolderConfigs, ObservedConfigs
@@ -18,7 +18,6 @@ from towpath.model.holders import ConfigHolder
 from towpath.plan.subject import Difference
 from towpath.settings import GroupsConfig, TopicsConfig
 
-_DEAD_LETTERS = "errors.deadletterqueue.topic.name"
 _PAGE = "docs/groups.md"
 _SOME = 3
 _GROUPS = PATHS[ConfigHolder.GROUP]
@@ -132,7 +131,9 @@ class _Found:
             )
             self.problems.append(Problem(name, text, Cause.SUBJECT))
             return
-        there = value if key != _DEAD_LETTERS else self._dead_letters(name, value)
+        there = value if key != DEAD_LETTERS else self._dead_letters(name, value)
+        if key == DEAD_LETTERS and not self._gets_letters(name, value, there, seen.bounds):
+            return
         had = seen.target[mirror].get(key)
         if had != there:
             self.steps.append(SetHolderConfig(holder, mirror, key, there, had, name))
@@ -146,11 +147,27 @@ class _Found:
                 return topic  # the topic has its own problem
         if topic:
             text = (
-                f"{_DEAD_LETTERS}={topic} is copied, but the file does not mirror that topic; the"
+                f"{DEAD_LETTERS}={topic} is copied, but the file does not mirror that topic; the"
                 " target needs one of that name, or lets its brokers create it"
             )
             self._notes.append(Note(group, text))
         return topic
+
+    def _gets_letters(
+        self, group: str, source: str, target: str, brokers: Mapping[str, str]
+    ) -> bool:
+        """Return whether a topic for dead letters is copied, and tell if it will get none."""
+        why = gets_no_letters(target, brokers)
+        if why and source == target:
+            # As likely as not, the source's brokers have the same prefix and write none either.
+            self._notes.append(Note(group, f"{DEAD_LETTERS}={target} has no effect: {why}"))
+        elif why:
+            text = (
+                f"{DEAD_LETTERS}={target} is not copied: {why}; rename the topic otherwise, change"
+                " the brokers of the target, or exclude the config under `groups.configs.exclude`"
+            )
+            self.problems.append(Problem(group, text, Cause.SUBJECT))
+        return not why or source == target
 
     def _gone(self, holder: ConfigHolder, seen: HolderConfigs) -> None:
         """Reset what the link has set and the source has no more."""
