@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -69,12 +70,13 @@ def risk_lines(found: Iterable[AtRisk]) -> Iterator[str]:
 
 def unforeseen_lines(unknown: Mapping[TopicName, str]) -> Iterator[str]:
     """Yield a line for each reason why nobody knows what the target may delete, with the topics."""
-    alike: dict[str, list[str]] = defaultdict(list)
+    alike: dict[str, list[TopicName]] = defaultdict(list)
     for topic, why in unknown.items():
-        alike[why.replace(topic, "TOPIC") if topic in why else why].append(topic)
+        whole_name = rf"(?<![\w.-]){re.escape(topic)}(?![\w.-])"
+        alike[re.sub(whole_name, "TOPIC", why)].append(topic)
     for why, topics in alike.items():
         some = shortened(topics, _SOME)
-        text = unforeseen_text(why.replace("TOPIC", topics[0]) if len(topics) == 1 else why)
+        text = unforeseen_text(unknown[topics[0]] if len(topics) == 1 else why)
         yield f"{counted(len(topics), 'topic')} ({some}): {text}"
 
 
