@@ -149,6 +149,15 @@ def test_a_group_that_moved_at_the_source_is_told_by_what_is_known() -> None:
     assert "clients read there" not in back
 
 
+def test_offsets_in_two_topics_of_one_name_are_not_compared() -> None:
+    books = LinkBooks(LINK)
+    [group] = report(replace(DUE, outcome=PositionOutcome.CONFIRMED)).groups
+    books.take(group_entry(LINK, group, {}, None))
+    why = Reason.of(ReasonCode.SOURCE_TOPIC_RECREATED)
+    [text] = unmoved(report(replace(DUE, reason=why, source=SourceOffset(7))), books)
+    assert text == f"group billing is not brought over in {ROW.tp}: {why}"
+
+
 def test_unread_records_that_the_target_lacks_need_the_word_of_their_group() -> None:
     lost = PassedOver(group=GROUP, tp=ROW.tp, first=10, end=60, records=50)
     other = replace(lost, group=ClientGroup("mail", GroupKind.SHARE), records=1)

@@ -27,7 +27,7 @@ def unmoved(report: SyncReport, books: LinkBooks, *, rehearsed: bool = False) ->
     found += [f"some groups could not be looked at: {error}" for error in report.unlisted]
     for each in report.positions:
         if not each.settled and not _is_fine(each, books, rehearsed=rehearsed):
-            why = f"{_why(each.reason)}{_reads_on(each, books)}"
+            why = f"{_why(each.reason)}{'' if _is_of_another(each) else _reads_on(each, books)}"
             found.append(f"{each.group} is not brought over in {each.tp}: {why}")
     if not rehearsed:
         found += [
@@ -99,6 +99,12 @@ def _reads_on(position: GroupPosition, books: LinkBooks) -> str:
         f" stands at {position.source} now: {who}. Let its clients run on one side only; if the"
         " target's position is the wrong one, delete the group there and cut over again"
     )
+
+
+def _is_of_another(position: GroupPosition) -> bool:
+    """Whether the offset is one in another topic of the same name than the copied one."""
+    reason = position.reason
+    return reason is not None and reason.code is ReasonCode.SOURCE_TOPIC_RECREATED
 
 
 def _has_members(position: GroupPosition) -> bool:
