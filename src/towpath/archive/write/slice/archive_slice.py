@@ -18,6 +18,7 @@ from towpath.archive.format.uploads import Uploads
 from towpath.archive.model import STREAMING
 from towpath.archive.write.slice.archive_work import SCHEMA, EgressResult, EgressSlice
 from towpath.archive.write.slice.cycle_plan import PlannedRange
+from towpath.archive.write.slice.patience import WaitingClock
 from towpath.archive.write.slice.range_reader import FetchedPart, RangeReader
 from towpath.archive.write.slice.range_writing import RangeWriting
 from towpath.archive.write.slice.segment_objects import SharedObject, WritingTerms
@@ -100,6 +101,7 @@ class _Egress:
         self._shared: dict[TopicName, SharedObject] = {}
         self._front: RangeReader | None = None
         """The large range that is written now."""
+        self._waited = WaitingClock()
         self._throttled = 0.0
         self._muted_until = 0.0
         self._looked_at: set[RangeReader] = set()
@@ -112,7 +114,8 @@ class _Egress:
                 self._share(each)
         self._begin()
         while reading := len(self._active):
-            self._reactor.turn(0.0 if self._due() else _TURN)
+            wait = 0.0 if self._due() else _TURN
+            self._waited.turn(partial(self._reactor.turn, wait))
             self._write()
             self._look_after()
             if len(self._active) < reading:
@@ -162,7 +165,7 @@ class _Egress:
             if tp in self._active or not self._has_room(work):
                 later.append(work)
                 continue
-            reader = RangeReader(work)
+            reader = RangeReader(work, lambda: self._waited.seconds)
             shared = self._shared[work.topic] if work.shares else None
             limits = self._work.limits[work.topic]
             self._active[tp] = reader

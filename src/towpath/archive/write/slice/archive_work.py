@@ -32,7 +32,7 @@ class EgressSlice:
         memory: Bytes of fetched records that may be held.
         left_out: Producer ids whose records are left out, by topic.
         again: Partitions that others had the keys of, as `WritingTerms` has them.
-        patience: Seconds without a record after which a range is left for another cycle.
+        patience: Seconds of waiting without a record after which a range is left for another cycle.
     """
 
     source: ClusterConfig

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,6 +86,10 @@ def mark_before(table: wire.Table, offset: int) -> BatchMark | None:
 class RangeReader:
     """Reads a planned range; implements `SourceReader`.
 
+    Args:
+        work: The range.
+        clock: Returns the seconds that tell how long nothing came.
+
     Attributes:
         work: The range.
         items: What was fetched and is not written yet, in order.
@@ -99,8 +103,8 @@ class RangeReader:
         diverged: The source's log does not have what was read, or archived, before.
     """
 
-    def __init__(self, work: PlannedRange) -> None:
-        self.work = work
+    def __init__(self, work: PlannedRange, clock: Callable[[], float] = time.monotonic) -> None:
+        self.work, self._clock = work, clock
         self.items: deque[FetchedPart | Hole] = deque()
         self.trouble: Reason | None = None
         self.stopped = self.busy = False
@@ -114,7 +118,7 @@ class RangeReader:
         self._ended = False
         self._side: Side | None = None
         self._looked = (-1, 0)
-        self._moved = time.monotonic()
+        self._moved = clock()
 
     @property
     def source(self) -> TopicPartition:
@@ -168,8 +172,8 @@ class RangeReader:
 
     @property
     def idle(self) -> float:
-        """Seconds since the last fetched batch."""
-        return time.monotonic() - self._moved
+        """Seconds since the last fetched batch, by the clock of the reader."""
+        return self._clock() - self._moved
 
     def take(self, frame: Frame, start: int, end: int, aborted: Sequence[tuple[int, int]]) -> None:
         """Queue the batches in [start, end) of a frame for writing.
@@ -212,7 +216,7 @@ class RangeReader:
             self.items.append(part)
             self._held += part.size
             self._expected, self._epoch = SourceOffset(last[wire.LAST] + 1), last[wire.LEADER_EPOCH]
-            self._moved = time.monotonic()
+            self._moved = self._clock()
             self.failures, self.trouble, self._side = 0, None, None
         if damaged is not None:
             raise damaged
@@ -257,7 +261,7 @@ class RangeReader:
         if end > self.work.start:
             self.items.append(Hole(end, GapKind.RETENTION))
         self._expected, self._epoch = max(end, self.work.start), -1
-        self._moved = time.monotonic()
+        self._moved = self._clock()
 
     def empty(self) -> None:
         """Record that the log holds nothing from `expected` to the end of the range."""
