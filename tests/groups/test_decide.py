@@ -12,7 +12,7 @@ from towpath.cluster.metadata import Broker
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
 from towpath.groups.observe_groups import SourceGroup, TargetView
-from towpath.groups.sync import with_open_transaction
+from towpath.groups.sync_reports import with_open_transaction
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.offsets import Exactness, OffsetMap, TranslatedOffset
 from towpath.model.errors import RefusedError, UnreachableError

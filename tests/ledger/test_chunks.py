@@ -12,7 +12,7 @@ from tests.support.ledger.runs import transactions
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.chunks import Incarnation, slim, tidied
 from towpath.ledger.entries import Entry, Runs
-from towpath.ledger.offsets import joined
+from towpath.ledger.offset_runs import joined
 from towpath.ledger.packed import Packer, runs_of
 from towpath.model.nouns import (
     LinkName,

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.support.ledger.reasons import RETENTION
 from tests.support.ledger.runs import run
 from towpath.ledger.entries import Gap
-from towpath.ledger.offsets import Exactness, Extent, OffsetMap, joined
+from towpath.ledger.offset_runs import joined
+from towpath.ledger.offsets import Exactness, Extent, OffsetMap
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TargetOffset, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.support.ledger.reasons import RETENTION
 from tests.support.ledger.runs import run
 from towpath.ledger.entries import Gap, Run
-from towpath.ledger.offsets import NOWHERE, Exactness, Extent, OffsetMap, TranslatedOffset, joined
+from towpath.ledger.offset_runs import joined
+from towpath.ledger.offsets import NOWHERE, Exactness, Extent, OffsetMap, TranslatedOffset
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TargetOffset, TopicName
 
 GAP = Gap(

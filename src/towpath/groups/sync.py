@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
 
 from towpath.groups.before_mirror import BeforeMirror
 from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client, placed
@@ -19,7 +18,6 @@ from towpath.groups.left_behind import gone_at_source, with_left_out
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.naming import with_target_names
 from towpath.groups.observe_groups import (
-    SourceGroup,
     SourceView,
     TargetView,
     source_known,
@@ -29,17 +27,15 @@ from towpath.groups.observe_groups import (
     with_blocked_groups,
 )
 from towpath.groups.offset_maps import Answer, Positions
+from towpath.groups.sync_reports import failed_groups, reports, with_open_transaction
 from towpath.groups.sync_state import GroupMemory
 from towpath.groups.target_offsets import place, with_target_offsets
 from towpath.groups.write import client_of, under_members, write
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.link import OpenLink
 from towpath.ledger.offsets import Exactness
-from towpath.model.amounts import shortened
-from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
-from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
 from towpath.settings import Following, GroupsConfig
 
@@ -232,7 +228,7 @@ class GroupSync:
                 )
                 for each in done
             ),
-            failed={**source.failed, **_failed(translated, target)},
+            failed={**source.failed, **failed_groups(translated, target)},
             unlisted=source.unlisted + target.unlisted,
             written=really,
             translating=began - looked,
@@ -328,55 +324,3 @@ class GroupSync:
             told.append(each.report)
             self._memory.forget(each.report.group.name, each.entry)
         return replace(report, groups=report.groups + tuple(told))
-
-
-def reports(
-    groups: Iterable[TranslatedGroup],
-    positions: Iterable[GroupPosition],
-    target: TargetView,
-    due: Mapping[ClientGroup, int],
-) -> Iterator[GroupReport]:
-    """Yield the result for each group.
-
-    Args:
-        groups: The groups.
-        positions: Their positions, those of a group beside each other.
-        target: The target as it was before.
-        due: How many positions of each were to be written.
-    """
-    by_group = {
-        group: tuple(each) for group, each in groupby(positions, key=lambda each: each.group)
-    }
-    for each in groups:
-        there = target.groups.get(each.mirror_group)
-        yield GroupReport(
-            group=each.group.group,
-            mirror_group=each.mirror_group,
-            source_state=each.group.state,
-            target_state=there.state if there is not None else "",
-            at=each.group.at,
-            positions=by_group.get(each.group.group, ()),
-            due=due[each.group.group],
-            type=each.group.type,
-        )
-
-
-def with_open_transaction(report: GroupReport, seen: SourceGroup) -> GroupReport:
-    """Return a report that tells of an open transaction of the group."""
-    if not seen.pending:
-        return report
-    places = shortened(sorted(map(str, seen.pending)), _NAMED)
-    code = ReasonCode.GROUP_TRANSACTION_OPEN
-    why = Reason.of(code, group=report.group.name, places=places)
-    return replace(report, remarks=(*report.remarks, why))
-
-
-def _failed(
-    groups: Iterable[TranslatedGroup], target: TargetView
-) -> dict[ClientGroup, ClusterError]:
-    """Return the groups whose mirror group could not be looked at."""
-    return {
-        each.group.group: target.failed[client]
-        for each in groups
-        if (client := mirror_client(each)) in target.failed
-    }

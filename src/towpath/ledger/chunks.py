@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from towpath.ledger.entries import Removed, Runs
 from towpath.ledger.keys import new_name
-from towpath.ledger.offsets import joined
+from towpath.ledger.offset_runs import joined
 from towpath.ledger.packed import Packer, unpack
 from towpath.model.lazy import Lazy
 from towpath.model.nouns import LinkName, ProducerId, TargetOffset, TopicPartition

@@ -18,7 +18,7 @@ from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
 from towpath.groups.naming import with_target_names
 from towpath.groups.observe_groups import SourceGroup, SourceView, TargetView, surely, target_now
 from towpath.groups.offset_maps import Positions
-from towpath.groups.sync import reports
+from towpath.groups.sync_reports import reports
 from towpath.groups.target_offsets import place, with_target_offsets
 from towpath.groups.write import client_of, write
 from towpath.ledger.entries import SeenPosition

@@ -263,7 +263,8 @@ class PartitionBooks:
         # Commands that never ask for the map do not load numpy.
         import numpy as np  # noqa: PLC0415
 
-        from towpath.ledger.offsets import OffsetMap, joined  # noqa: PLC0415
+        from towpath.ledger.offset_runs import joined  # noqa: PLC0415
+        from towpath.ledger.offsets import OffsetMap  # noqa: PLC0415
         from towpath.ledger.packed import unpack  # noqa: PLC0415
 
         receipt = self.receipt
