@@ -43,3 +43,11 @@ def test_a_missing_permission_names_the_acl() -> None:
     error = refused("source", "asking for offsets of a-0", 29, acl="Describe on topic a")
     assert str(error).endswith("(29); the login needs the ACL Describe on topic a")
     assert "ACL" not in str(refused("source", "asking", 3, acl="Describe on topic a"))
+
+
+def test_too_few_replicas_may_be_no_question_of_replicas() -> None:
+    """A transactional producer meets it on a cluster that never had a transaction."""
+    said = str(refused("target", "starting transactions", 19))
+    assert "NOT_ENOUGH_REPLICAS" in said
+    assert "it may be no question of replicas: a cluster that never had a transaction" in said
+    assert "__transaction_state" in said
