@@ -20,6 +20,8 @@ from towpath.wire.batch import BatchHeader, sound
 from towpath.wire.codec import LZ4, NONE
 from towpath.wire.records import decode
 
+pytestmark = pytest.mark.slow
+
 # A parent that ignores the end of its children is not told of their time by the kernel.
 FORGETFUL = """
 import os, signal, sys, time

@@ -33,6 +33,7 @@ def result(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return clusters
 
 
+@pytest.mark.soak  # docs/test_begin.py plays both in each run
 @pytest.mark.broker
 def test_a_pair_goes_up_and_down(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """From a port that is taken to the second `down`, with the data of the demo between."""

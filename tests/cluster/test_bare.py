@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 MESSAGES = """
 import sys
 import towpath.cluster.admin

@@ -48,6 +48,7 @@ def test_a_query_of_what_is_not_served_is_found(expression: str, wrong: list[str
     assert [*unknown(expression, scrape(full()).labels)] == wrong
 
 
+@pytest.mark.slow
 def test_the_alerts_do_what_they_should(promtool: Path) -> None:
     done = ask(promtool, "test", "rules", *map(str, TESTS))
     assert done.returncode == 0, done.stdout + done.stderr

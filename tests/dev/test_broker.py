@@ -17,6 +17,7 @@ from towpath.dev.errors import BrokerError, PortTakenError
 pytestmark = pytest.mark.broker
 
 
+@pytest.mark.soak  # tests of `lone` and `three` kill and restart in each run
 def test_records_outlive_a_kill_and_a_new_start(tmp_path: Path) -> None:
     (port,) = ports.reserve(1)
     cluster = LocalCluster(home=tmp_path, client_ports=[port])

@@ -115,6 +115,7 @@ def test_reset_starts_the_kind_that_ran(tmp_path: Path, started: Started) -> Non
     assert len(started.ports) == 6
 
 
+@pytest.mark.slow
 def test_certificates_and_passwords_are_the_users_alone(tmp_path: Path) -> None:
     box = secure.prepare(tmp_path / "box")
     passwords = [box.password(name) for name in ("source", "target", "admin")]
@@ -150,6 +151,7 @@ def test_the_login_of_the_link_has_no_right_that_the_page_does_not_ask_for(side:
     assert given <= asked
 
 
+@pytest.mark.slow
 def test_the_authority_signs_nothing_else(tmp_path: Path) -> None:
     box = secure.prepare(tmp_path / "box")
     listed = secure._keytool(box, ["-list"])

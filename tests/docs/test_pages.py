@@ -58,6 +58,7 @@ def about(file: Path) -> Iterator[None]:
         raise
 
 
+@pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     """mkdocs warns of links to pages and headings that do not exist, and of pages in no menu."""
     done = subprocess.run(

@@ -16,6 +16,8 @@ from tests.support.kafka import wait_until
 from tests.support.program import environment
 from towpath.engine.processors import processors
 
+pytestmark = pytest.mark.slow
+
 
 def _driver(folder: Path, what: str) -> subprocess.Popen[bytes]:
     words = [sys.executable, "-m", "tests.support.copying.forked", str(folder), what]

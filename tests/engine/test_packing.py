@@ -17,6 +17,8 @@ from towpath.engine import packing, pythons
 from towpath.engine.packages import PROGRAM, SUFFIX, check, launcher_text, settings
 from towpath.model.errors import ConfigError, PackError
 
+pytestmark = pytest.mark.slow
+
 Find = Callable[[str], Distribution]
 SITE = {
     "towpath-0.1.0.dist-info/METADATA": "Name: towpath\nVersion: 0.1.0\n"

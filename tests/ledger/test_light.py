@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 LOADING = """
 import importlib, sys
 for command in sys.argv[1:]:

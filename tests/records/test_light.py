@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 
 def test_a_slice_loads_no_loops_that_change_records() -> None:
     code = "import sys, towpath.records.copy; print('towpath.wire.changing' in sys.modules)"

@@ -39,6 +39,8 @@ from towpath.records.lane.progress import LaneProgress
 from towpath.records.receipts import ReceiptKey
 from towpath.records.standing import known_standing
 
+pytestmark = pytest.mark.slow
+
 LINK = LinkName("l")
 OPENED = opened(tp(), producer_id=PRODUCER)
 SLOWEST = 1_000_000

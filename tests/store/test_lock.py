@@ -23,6 +23,8 @@ from towpath.store import Store
 from towpath.store.azure.azure import write_headers
 from towpath.store.objects import ObjectLock, Put
 
+pytestmark = pytest.mark.slow
+
 DAY = 86_400_000
 MIB = 1 << 20
 

@@ -21,6 +21,8 @@ from towpath.model.errors import (
 from towpath.settings import Size, StoreConfig, Tls
 from towpath.store import Store
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 PARTS = Size.parse("5MiB")
 

@@ -22,6 +22,8 @@ from towpath.runtime.clock import now_ms
 from towpath.settings import StoreConfig
 from towpath.store import Store
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 
 

@@ -188,6 +188,7 @@ def test_configs_that_only_the_source_knows_are_left_out(
     )
 
 
+@pytest.mark.soak
 def test_a_source_whose_broker_runs_no_cleaner_keeps_what_is_compacted(
     target: LocalCluster, tmp_path: Any, new_name: NewName
 ) -> None:

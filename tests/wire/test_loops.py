@@ -13,6 +13,8 @@ import pytest
 from tests.support.program import environment
 from towpath.wire import loops
 
+pytestmark = pytest.mark.slow
+
 MODULE = """
 from towpath.wire.loops import loop
 
@@ -51,7 +53,7 @@ with loops._alone(f"doubling.double"):
 """
 
 
-@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("known", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_a_process_that_is_stopped_holds_up_no_other(tmp_path: Path, known: bool) -> None:
     """As a copier that is frozen while it compiles: another one would not even end."""
     (tmp_path / "doubling.py").write_text(MODULE)

@@ -29,6 +29,8 @@ from towpath.model.digest import Digest
 from towpath.model.nouns import SegmentFormat, SourceOffset, TopicId
 from towpath.wire.plain import Record
 
+pytestmark = pytest.mark.slow
+
 BLOOMING = ParquetOptions(row_group_bytes=1, row_group_rows=3, bloom=True)
 PARQUET, BATCHES = SegmentFormat.PARQUET, SegmentFormat.BATCHES
 

@@ -34,6 +34,8 @@ from towpath.wire.digest import Digest, digest_batches
 from towpath.wire.plain import Record
 from towpath.wire.spare import Spares
 
+pytestmark = pytest.mark.slow
+
 BLOCKS = ParquetOptions(row_group_bytes=400, row_group_rows=9)
 
 

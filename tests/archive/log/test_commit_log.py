@@ -36,6 +36,8 @@ from towpath.archive.log.state import ArchiveState
 from towpath.model.errors import StoreAwayError, TowpathError
 from towpath.store import Store
 
+pytestmark = pytest.mark.slow
+
 EU = "eu"
 
 

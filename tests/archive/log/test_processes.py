@@ -23,6 +23,8 @@ from towpath.model.digest import Digest
 from towpath.settings import StoreConfig
 from towpath.store import Store
 
+pytestmark = pytest.mark.slow
+
 PIPES: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
 
 

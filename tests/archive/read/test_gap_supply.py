@@ -22,6 +22,8 @@ from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId
 from towpath.model.reasons import ReasonCode
 from towpath.wire import batch as wire
 
+pytestmark = pytest.mark.slow
+
 TOPIC = "orders"
 PARTITION = PartitionId(CLUSTER, TopicId(f"id-{TOPIC}"), 0)
 

@@ -29,6 +29,8 @@ from towpath.wire.placing import hashes
 from towpath.wire.plain import Record
 from towpath.wire.records import decode
 
+pytestmark = pytest.mark.slow
+
 KEYS = [b"key %d" % n for n in range(40)]
 
 

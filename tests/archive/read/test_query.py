@@ -22,6 +22,8 @@ from towpath.archive.read.query.views import views_of
 from towpath.engine import watching
 from towpath.model.nouns import SegmentFormat
 
+pytestmark = pytest.mark.slow
+
 NewName = Callable[[str], str]
 
 

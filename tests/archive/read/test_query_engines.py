@@ -22,6 +22,8 @@ from towpath.archive.read.query.views import segments_of, views_of
 from towpath.engine import duck
 from towpath.model.nouns import SegmentFormat
 
+pytestmark = pytest.mark.slow
+
 NewName = Callable[[str], str]
 
 

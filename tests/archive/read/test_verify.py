@@ -38,6 +38,8 @@ from towpath.model.nouns import SegmentFormat, SourceOffset, TopicName
 from towpath.settings import StoreConfig
 from towpath.store import Store
 
+pytestmark = pytest.mark.slow
+
 DEEP = VerifyScope(deep=True)
 SHALLOW = VerifyScope()
 

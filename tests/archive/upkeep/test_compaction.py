@@ -31,6 +31,8 @@ from towpath.model.errors import TowpathError
 from towpath.model.nouns import SegmentFormat
 from towpath.runtime.clock import now_ms
 
+pytestmark = pytest.mark.slow
+
 Told = Callable[[int, int], None]
 
 

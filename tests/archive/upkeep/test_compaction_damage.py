@@ -23,6 +23,8 @@ from towpath.archive.read.verify.content import CheckSlice, check
 from towpath.model.nouns import SegmentFormat
 from towpath.wire.plain import Record
 
+pytestmark = pytest.mark.slow
+
 RECORDS, FLIPS = 18, 24
 LARGE = 1 << 20
 """Bytes of a value: 16 of them make a row group that is copied as it is."""

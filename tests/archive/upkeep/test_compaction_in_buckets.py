@@ -24,6 +24,8 @@ from towpath.archive.upkeep.slice.compact_work import CompactResult
 from towpath.model.errors import StoppedError, StoreError
 from towpath.model.nouns import TopicId
 
+pytestmark = pytest.mark.slow
+
 TOPIC = "orders"
 BUSY, OTHER = (PartitionId(CLUSTER, TopicId(f"id-{TOPIC}"), number) for number in range(2))
 MERGED = f"/{TOPIC}/0/1/"

@@ -18,6 +18,8 @@ from towpath.archive.format.parquet_writer import ParquetOptions
 from towpath.archive.model import Segment
 from towpath.wire.plain import Record
 
+pytestmark = pytest.mark.slow
+
 
 class InS3(MixedArchive):
     """An archive in a bucket."""

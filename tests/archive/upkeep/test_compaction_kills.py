@@ -14,6 +14,8 @@ from tests.support.archive.mixed import REGION, MixedArchive, partition
 from tests.support.archive.victims import COMPACTION, victim
 from tests.support.copying.chaos import soak_rounds
 
+pytestmark = pytest.mark.slow
+
 
 def kill_rounds(folder: Path, rng: random.Random, rounds: int) -> None:
     whole = MixedArchive(folder / "whole")

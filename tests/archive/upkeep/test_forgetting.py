@@ -17,6 +17,8 @@ from towpath.archive.log import ArchiveReading
 from towpath.archive.model import GapKind
 from towpath.archive.upkeep.forgetting import AUDIT
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def archive(tmp_path: Path) -> MixedArchive:

@@ -17,6 +17,8 @@ from towpath.archive.upkeep.pruning import PruneWishes, plan_partitions, prune, 
 from towpath.model.errors import ConfigError
 from towpath.runtime.clock import now_ms
 
+pytestmark = pytest.mark.slow
+
 DAY = 86_400_000
 
 

@@ -48,6 +48,8 @@ from towpath.archive.upkeep.tidying import tidy
 from towpath.model.digest import Digest
 from towpath.model.nouns import ClusterId, SourceOffset
 
+pytestmark = pytest.mark.slow
+
 NEVER = EAGER.model_copy(update={"min_level": 7, "max_level": 7})
 """A rule that merges nothing, so a compaction only deletes."""
 

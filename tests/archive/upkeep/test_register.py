@@ -40,6 +40,8 @@ from towpath.wire.plain import Record
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
+pytestmark = pytest.mark.slow
+
 NewName = Callable[[str], str]
 UNSEEN = b"parquet-cpp"
 """Bytes of a footer that no reader looks at, as they look at no statistics that are wrong."""

@@ -19,6 +19,8 @@ from towpath.mirror.show.display import Display
 from towpath.runtime import log
 from towpath.runtime.log import LogFormat, LogLevel, LogWanted
 
+pytestmark = pytest.mark.slow
+
 WHILE_SPARK_STARTS = """
 import sys
 from towpath.mirror.show.display import Display

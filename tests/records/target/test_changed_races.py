@@ -27,6 +27,8 @@ from towpath.wire import batch as wire
 from towpath.wire import plain
 from towpath.wire.plain import Record
 
+pytestmark = pytest.mark.slow
+
 OUTSIDE = ChangeServices(
     link=LINK,
     source_cluster=ClusterId("there"),

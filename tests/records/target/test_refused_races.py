@@ -15,6 +15,8 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.model.nouns import Mode
 from towpath.wire.plain import Record
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("mapped", [False, True], ids=["identical", "mapped"])
 @seeded(4, 200)

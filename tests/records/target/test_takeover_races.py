@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from tests.support.copying.racing import World, source
 from tests.support.session.seeds import seeded
+
+pytestmark = pytest.mark.slow
 
 
 @seeded(6, 40)
