@@ -1,4 +1,4 @@
-"""Fresh mirror topics of logs that begin late: filled, cut, and nobody else waits for it."""
+"""Fresh mirror topics of logs that begin late: filled, cut; nobody else waits for it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from tests.support.copying.copier import copier, going
+from tests.support.here import Here
 from tests.support.kafka import Record, consume, delete_before, end_offsets, produce, wait_until
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
+from towpath.cluster.codes import TOPIC_AUTHORIZATION_FAILED, refused
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Mode, Side, TargetOffset, TopicName, TopicPartition
@@ -96,3 +98,36 @@ def test_records_of_others_that_end_where_the_mirror_begins_are_not_deleted(
     assert mirror.books().offsets().runs == ((30, 30, 2),)
     expected = [b"theirs"] * 30 + [b"0", b"1"]
     assert [record.value for record in consume(target.bootstrap, topic)] == expected
+
+
+def test_why_a_front_cannot_be_filled_is_told_before_there_is_a_receipt(
+    tmp_path: Path,
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    here: Here,
+) -> None:
+    """It was `caught up`, as no receipt may be written before the front is filled."""
+    mirror = Mirror(tmp_path, source, target, new_name("fronts"))
+    mirror.create()
+    topic, file = mirror.topic, str(mirror.folder / f"{mirror.topic}.yaml")
+    produce(source.bootstrap, topic, [Record(b"k", b"v")] * 30)
+    delete_before(source.bootstrap, topic, 30)
+    what = f"deleting records of {topic}-0"
+
+    def refuse(*_: object) -> TargetOffset:
+        raise refused(Side.TARGET, what, TOPIC_AUTHORIZATION_FAILED, acl="Delete")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LogStarts, "_cut", refuse)
+        mirror.catch_up()
+    ended = here("status", file, "--output", "json")
+    [row] = ended.json["partitions"]
+    assert (ended.code, row["state"], what in row["error"]) == (3, "stopped", True)
+    assert here("status", file).out.count(what) == 1
+    assert mirror.books().receipt is None
+    mirror.catch_up()
+    ended = here("status", file, "--output", "json")
+    assert (ended.code, ended.json["partitions"][0]["state"]) == (0, "caught up")
+    assert end_offsets(target.bootstrap, topic) == (30, 30)

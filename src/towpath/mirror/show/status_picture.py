@@ -199,7 +199,7 @@ def _missing(row: PartitionStatus) -> Iterator[str]:
     """Yield what the source has deleted before it was copied."""
     told = bool(row.error) and ReasonCode.GAP in row.codes  # the error tells of the gap
     for gap in row.gaps:
-        if told and not gap.went_on:
+        if (told and not gap.went_on) or gap.cause == row.error:
             continue
         if gap.end > gap.first:
             went = "went on behind it" if gap.went_on else "stopped there"

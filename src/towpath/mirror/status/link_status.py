@@ -325,7 +325,7 @@ def row_of(
     position = receipt.source_end if receipt else opened.source_start if opened else 0
     lag = max(0, ends[tp] - position) if tp in ends else -1
     if trouble == _NONE:
-        trouble = _found(lost, receipt)
+        trouble = _found(lost, receipt) if receipt or not opened else _at_front(gaps)
     error = trouble.text
     reasons = receipt.reasons if receipt else opened.reasons if opened else ()
     mode = receipt.mode if receipt else opened.mode if opened else ""
@@ -370,6 +370,12 @@ def _found(lost: LostRecords | None, receipt: Receipt | None) -> _Trouble:
     if receipt is None or receipt.trouble is None:
         return _NONE
     return _Trouble(str(receipt.trouble), receipt.trouble.codes)
+
+
+def _at_front(gaps: Iterable[Gap]) -> _Trouble:
+    """Return why the front of an opened partition without a receipt could not be filled."""
+    told = [gap for gap in gaps if gap.first == gap.end and not gap.went_on]
+    return _Trouble(told[-1].cause, told[-1].why.codes) if told else _NONE
 
 
 def _codes(trouble: _Trouble, gaps: Iterable[Gap], reasons: Iterable[Reason]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.produce import Produced
 from towpath.cluster.data.reactor import Reactor
 from towpath.ledger.entries import Gap
-from towpath.model.errors import ClusterError
+from towpath.model.errors import ClusterError, RefusedError, TowpathError
 from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason
 from towpath.records.change_services import NOTHING, ChangeServices
@@ -135,11 +135,13 @@ class Landing:
             self._clients,
             self._markers,
             on_filled=self._join,
-            on_failed=side.unfilled,
+            on_failed=self._unfilled,
         )
         self._moved = MovedBeginnings(
-            self.jobs, target, self._fronts, on_moved=self._join, on_failed=side.unfilled
+            self.jobs, target, self._fronts, on_moved=self._join, on_failed=self._unfilled
         )
+        self._told_fronts: dict[TopicPartition, Reason] = {}
+        """Why fronts could not be filled, as far as the ledger has it, by source partition."""
         self._transactor = Transactor(
             self.jobs, self._clients, on_landed=self._landed, on_failed=side.failed
         )
@@ -284,8 +286,20 @@ class Landing:
         else:
             self._fronts.go(lane, front)
 
+    def _unfilled(self, lane: Lane, error: TowpathError) -> None:
+        """Write down why a front cannot be filled: until it is, no receipt may tell it."""
+        lasts = isinstance(error, RefusedError) and not error.retriable
+        if lasts and self._told_fronts.get(lane.source) != error.reason:
+            self._told_fronts[lane.source] = error.reason
+            at = lane.progress.position.source
+            self.note_gap(lane, SourceLoss(at, at, at, error.reason), went_on=False)
+        self._side.unfilled(lane, error)
+
     def _join(self, lane: Lane) -> None:
-        lane.progress.front = False
+        if lane.progress.front:
+            # A receipt says that the front is filled, and that what hindered it before is over.
+            lane.progress.front, lane.progress.changed = False, True
+        self._told_fronts.pop(lane.source, None)
         if lane in self.leaving:
             return
         self._unfed.discard(lane)
