@@ -17,8 +17,10 @@ from towpath.ledger.states import (
     Mirroring,
     Mover,
     OneWay,
+    RemovedState,
     Reversed,
     Sealed,
+    Stopped,
     begun,
     state_of,
 )
@@ -29,12 +31,14 @@ LINK, BACK = LinkName("orders-to-new"), LinkName("orders-to-new-back")
 ORDERS, PAY = TopicName("orders"), TopicName("pay")
 BY = Mover("ana", "ops-1", 1000)
 MOVES = {
-    Mirroring: {"drain", "seal"},
-    Draining: {"give_up", "seal"},
-    Sealed: {"undo", "commit"},
-    OneWay: {"fail_over"},
-    FailedOver: {"again", "reverse"},
-    Reversed: set[str](),
+    Mirroring: {"drain", "seal", "stop", "remove"},
+    Draining: {"give_up", "seal", "remove"},
+    Sealed: {"undo", "commit", "remove"},
+    OneWay: {"fail_over", "remove"},
+    FailedOver: {"again", "reverse", "remove"},
+    Reversed: {"remove"},
+    Stopped: {"start", "remove"},
+    RemovedState: {"done", "remove"},
 }
 
 
@@ -60,6 +64,8 @@ def all_states(topic: TopicName = WHOLE_LINK) -> list[AnyState]:
         sealed.commit(BY, 0),
         done,
         done.reverse(BY, BACK),
+        first.stop(BY),
+        done.remove(BY, 9000),
     ]
 
 
@@ -95,6 +101,11 @@ CLOSED: list[tuple[Callable[[], AnyState], str]] = [
     (lambda: all_states()[3], "`towpath failover FILE` ends what it began"),
     (lambda: all_states()[4], "`towpath failback FILE` turns the link round"),
     (lambda: all_states()[5], "link orders-to-new-back copies what clients write"),
+    (
+        lambda: all_states(ORDERS)[6],
+        "`towpath topics start FILE --topics orders` takes it up again",
+    ),
+    (lambda: all_states()[7], "its name is not used again: give the file another `link` name"),
 ]
 
 
@@ -103,9 +114,9 @@ def test_a_closed_link_says_in_which_state_it_is_and_how_to_go_on(
     state: Callable[[], AnyState], said: str
 ) -> None:
     with pytest.raises(LinkSealedError, match=said) as raised:
-        books_of(state().entry).require_open()
+        books_of(state().entry).require_open(state().entry.topic)
     assert "ana on ops-1, since 1970" in str(raised.value)
-    assert ("--undo" in str(raised.value)) == (not state().entry.forward)
+    assert ("--undo" in str(raised.value)) == isinstance(state(), Sealed)
 
 
 def test_running_and_draining_links_are_open() -> None:
@@ -125,6 +136,17 @@ def test_a_topic_has_a_state_of_its_own_until_the_whole_link_is_closed() -> None
     books.take(whole.entry)
     assert books.state_of(ORDERS) == whole.entry
     assert books.closed(PAY) == whole.entry
+
+
+def test_a_stopped_topic_stays_so_until_somebody_takes_it_up_again() -> None:
+    stopped = running(ORDERS).stop(BY)
+    books = books_of(stopped.entry)
+    assert (set(books.stopped), books.rests(ORDERS), books.rests(PAY)) == ({ORDERS}, True, False)
+    assert str(books.states[ORDERS]).endswith(
+        "by ana on ops-1; `towpath topics start FILE --topics orders` takes it up again"
+    )
+    books.take(stopped.start(BY).entry)
+    assert (set(books.stopped), books.rests(ORDERS)) == (set(), False)
 
 
 def test_a_slice_reads_the_state_though_it_reads_facts_about_its_partitions_alone() -> None:

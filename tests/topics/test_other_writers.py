@@ -22,8 +22,8 @@ from towpath.plan.kinds import as_data
 from towpath.plan.subject import Difference
 from towpath.topics.other_writers import (
     beside_neighbours,
-    without_failed_over,
     without_taken,
+    without_what_is_over,
 )
 from towpath.topics.steps import KINDS, CreateTopic, SetConfigs, TopicStep
 
@@ -187,14 +187,26 @@ def test_topics_that_failed_over_are_left_to_their_clients() -> None:
     other = replace(RELEASED, source=TopicName("users"), target=TopicName("users"))
     wanted: Difference[TopicStep] = Difference(steps=(RELEASED, other))
     books = LinkBooks(OURS)
-    assert without_failed_over(wanted, books) == wanted
+    assert without_what_is_over(wanted, books) == wanted
     books.take(
         LinkState(
             link=OURS, topic=NAME, state=LinkStage.FAILED_OVER, since=1, user="u", host="h",
             version="1",
         )
     )  # fmt: skip
-    found = without_failed_over(wanted, books)
+    books.take(
+        LinkState(
+            link=OURS, topic=TopicName("users"), state=LinkStage.STOPPED, since=1, user="u",
+            host="h", version="1",
+        )
+    )  # fmt: skip
+    both = without_what_is_over(wanted, books)
+    assert both.steps == ()
+    assert (
+        str(both.notes[1]) == "topics: 1 step left out on topics that were stopped by hand: users"
+    )
+    books.states.pop(TopicName("users"))
+    found = without_what_is_over(wanted, books)
     assert found.steps == (other,)
     [note] = found.notes
     assert str(note) == (

@@ -18,6 +18,7 @@ from towpath.ledger.entries import (
     ReadEntry,
     Receipt,
     RefusedIds,
+    Removed,
     Runs,
     SeenGroup,
     decode,
@@ -337,6 +338,31 @@ class Ledger:
             for part in packed(sorted_[at]):
                 self._client.produce(at, part)
         self._heard(entries)
+
+    def forget(self, link: LinkName, kept: KeyFilter) -> int:
+        """Delete the entries of a link, wherever they are; return how many there were.
+
+        Args:
+            link: The link.
+            kept: Tells by their keys which entries stay.
+        """
+        info = self._admin.topics.describe([TOPIC]).get(TOPIC)
+        places = [TopicPartition(TOPIC, p.partition) for p in info.partitions] if info else []
+        return sum(self.another().forget_in(tp, link, kept) for tp in places)
+
+    def forget_in(self, tp: TopicPartition, link: LinkName, kept: KeyFilter) -> int:
+        """Delete the entries of a link in one partition of the ledger; return how many."""
+        self._read_to[tp] = self._admin.offsets.earliest([tp]).sure(tp)
+        live: dict[EntryKey, None] = {}
+        for _, key, value in self._fetched(tp, 0.0):
+            about = decode_key(key)
+            if value is None:
+                live.pop(about, None)
+            elif about.link == link and not kept(about):
+                live[about] = None
+        for part in packed(Removed(key.kind, key.link, key.about) for key in live):
+            self._client.produce(tp, part)
+        return len(live)
 
     def _at(self, place: TopicPartition) -> TopicPartition:
         """Return where entries of a kind are, in a lower partition where there is no such one.

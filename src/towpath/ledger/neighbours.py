@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from towpath.ledger.entries import (
+    WHOLE_LINK,
     Journal,
+    LinkStage,
+    LinkState,
     Opened,
     Phase,
     ReadEntry,
@@ -17,6 +20,13 @@ from towpath.ledger.producers import GENERATIONS
 from towpath.model.nouns import NO_TOPIC_ID, LinkName, ProducerId, TopicId, TopicName
 
 _TOPICS, _CREATE, _CHANGE, _DELETE = "topics", "CreateTopic", "SetConfigs", "DeleteTopic"
+
+
+def is_removed(entry: ReadEntry) -> bool:
+    """Whether an entry says that the books of its whole link were removed."""
+    if not isinstance(entry, LinkState):
+        return False
+    return (entry.topic, entry.state) == (WHOLE_LINK, LinkStage.REMOVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,17 @@ class Neighbours:
             self._given[entry.producer_id] = entry.link
         elif isinstance(entry, Journal) and (entry.subject, entry.phase) == (_TOPICS, Phase.DONE):
             self._done(entry)
+        elif is_removed(entry):
+            self._forget(entry.link)
+
+    def _forget(self, link: LinkName) -> None:
+        """Let nothing be of a link whose books were removed."""
+        for known in self._known.values():
+            for each in [each for each in known if each[0] == link]:
+                del known[each]
+        for ids in (self._private, self._given):
+            for producer in [each for each, of in ids.items() if of == link]:
+                del ids[producer]
 
     def _done(self, entry: Journal) -> None:
         known = self._known.setdefault(TopicName(entry.name), {})

@@ -23,6 +23,7 @@ from towpath.ledger.entries import (
     Unreadable,
 )
 from towpath.ledger.ledger import SESSIONS, Ledger
+from towpath.ledger.neighbours import is_removed
 from towpath.ledger.topic import TOPIC
 from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName, TopicPartition
 
@@ -124,6 +125,8 @@ def _found(
             case Opened() | Receipt() | Repaired() | Cut() | Gap() | LinkState() | Twinned():
                 links.setdefault(entry.link, LinkBooks(entry.link)).take(entry)
                 opened += [entry] if isinstance(entry, Opened) else []
+                if is_removed(entry):
+                    opened = [each for each in opened if each.link != entry.link]
             case Unreadable():
                 raise entry.error  # becomes a note: that link, too, may copy in a circle
             case _:

@@ -7,6 +7,9 @@ one left the link, and that state has the moves that are left.
     Mirroring -> Draining -> Sealed -> OneWay -> FailedOver -> Reversed
        ^          |          |
        +----------+----------+   the way back, until something is written that stays
+
+    Mirroring <-> Stopped   a topic that somebody stopped for good, and takes up again
+    any of them -> RemovedState     the books of the whole link are removed; there is no way back
 """
 
 from __future__ import annotations
@@ -41,6 +44,12 @@ class _State:
 
     entry: LinkState
 
+    def remove(self, by: Mover, deadline: int) -> RemovedState:
+        """Remove the books of the link, by which it never runs again."""
+        return RemovedState(
+            self._moved(LinkStage.REMOVED, by, waits_for="books", deadline=deadline)
+        )
+
     def _moved(self, state: LinkStage, by: Mover, **changed: Any) -> LinkState:
         fresh: dict[str, Any] = {"deadline": 0, "waits_for": ""} | changed
         return replace(
@@ -73,6 +82,10 @@ class Mirroring(_Copying):
     def drain(self, by: Mover, deadline: int) -> Draining:
         """Copy the rest of the records, after producers have stopped."""
         return Draining(self._moved(LinkStage.DRAINING, by, waits_for="drain", deadline=deadline))
+
+    def stop(self, by: Mover) -> Stopped:
+        """Stop copying a topic for good."""
+        return Stopped(self._moved(LinkStage.STOPPED, by))
 
 
 class Draining(_Copying):
@@ -128,7 +141,23 @@ class Reversed(_State):
     """The final state: another link copies back, and this one never runs again."""
 
 
-AnyState = Mirroring | Draining | Sealed | OneWay | FailedOver | Reversed
+class Stopped(_State):
+    """The state of a topic that somebody stopped; nothing but a person takes it up again."""
+
+    def start(self, by: Mover) -> Mirroring:
+        """Take the topic up again, where it was left."""
+        return Mirroring(self._moved(LinkStage.RUNNING, by))
+
+
+class RemovedState(_State):
+    """The final state of a link whose books are removed, or being removed."""
+
+    def done(self, by: Mover) -> RemovedState:
+        """Have removed all of them."""
+        return RemovedState(self._moved(LinkStage.REMOVED, by))
+
+
+AnyState = Mirroring | Draining | Sealed | OneWay | FailedOver | Reversed | Stopped | RemovedState
 
 
 def state_of(entry: LinkState) -> AnyState:
@@ -143,6 +172,8 @@ def state_of(entry: LinkState) -> AnyState:
         LinkStage.SEALED: OneWay if entry.forward else Sealed,
         LinkStage.FAILED_OVER: FailedOver,
         LinkStage.REVERSED: Reversed,
+        LinkStage.STOPPED: Stopped,
+        LinkStage.REMOVED: RemovedState,
     }
     kind = known.get(entry.state)
     if kind is None:

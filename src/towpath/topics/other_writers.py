@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.ledger.books import LinkBooks, PartitionBooks
+from towpath.ledger.entries import LinkStage
 from towpath.ledger.neighbours import Neighbours
 from towpath.model.amounts import counted, shortened
 from towpath.model.findings import Cause, Note, Problem
@@ -129,18 +130,30 @@ def spared(found: Difference[TopicStep], books: LinkBooks, target: Admin) -> Dif
     return replace(found, steps=tuple(steps), notes=(*found.notes, *notes))
 
 
-def without_failed_over(found: Difference[TopicStep], books: LinkBooks) -> Difference[TopicStep]:
-    """Return the difference without steps on topics that failed over: these are their clients'."""
+def without_what_is_over(found: Difference[TopicStep], books: LinkBooks) -> Difference[TopicStep]:
+    """Return the difference without steps on topics that failed over, or that somebody stopped.
+
+    The former are their clients'; the latter nobody wants to be made, changed or deleted.
+    """
     theirs = [step for step in found.steps if books.closed(step.source) is not None]
     if not theirs:
         return found
-    names = sorted({step.target for step in theirs})
-    text = (
-        f"{counted(len(theirs), 'step')} left out on topics that failed over, which are their"
-        f" clients' now: {shortened(names, _NAMED)}"
-    )
     steps = tuple(step for step in found.steps if step not in theirs)
-    return replace(found, steps=steps, notes=(*found.notes, Note("topics", text)))
+    notes = [
+        Note("topics", f"{counted(len(part), 'step')} left out on topics that {why}: {names}")
+        for why, stopped in (
+            ("failed over, which are their clients' now", False),
+            ("were stopped by hand", True),
+        )
+        if (part := [step for step in theirs if _is_stopped(books, step.source) is stopped])
+        for names in [shortened(sorted({step.target for step in part}), _NAMED)]
+    ]
+    return replace(found, steps=steps, notes=(*found.notes, *notes))
+
+
+def _is_stopped(books: LinkBooks, topic: TopicName) -> bool:
+    state = books.closed(topic)
+    return state is not None and state.state == LinkStage.STOPPED
 
 
 def writes_of_others(

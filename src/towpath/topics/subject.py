@@ -42,8 +42,8 @@ from towpath.topics.observed import ObservedTopics, SourceTopics, Topic
 from towpath.topics.other_writers import (
     beside_neighbours,
     spared,
-    without_failed_over,
     without_taken,
+    without_what_is_over,
     writes_of_others,
 )
 from towpath.topics.owned import OwnedTopics, ours_of
@@ -137,7 +137,7 @@ class TopicClient:
             reached = frozenset(around.caught_up())
             ours = replace(ours, caught_up=reached - self.gate.behind(pending, link))
         found = diff(topics, link.config, ours)
-        found = without_failed_over(found, link.books)
+        found = without_what_is_over(found, link.books)
         wanted = beside_neighbours(found, topics, link.books.neighbours)
         return spared(wanted, link.books, link.target)
 

@@ -43,9 +43,15 @@ class SharedSpark(Starting):
 
 
 class RunInside:
-    """What `towpath run` does, without its display."""
+    """What `towpath run` does, without its display.
 
-    def __init__(self, file: Path) -> None:
+    Args:
+        file: The file of the link.
+        follow: Whether to take over what changes in the file.
+    """
+
+    def __init__(self, file: Path, *, follow: bool = False) -> None:
+        self._wishes = Wishes(file=file if follow else None)
         self.progress = RunProgress()
         self._file, self._stop = file, threading.Event()
         self._error: BaseException | None = None
@@ -54,7 +60,7 @@ class RunInside:
 
     def _run(self) -> None:
         try:
-            run(load(self._file), Wishes(), SharedSpark(), self._stop, self._show)
+            run(load(self._file), self._wishes, SharedSpark(), self._stop, self._show)
         except BaseException as error:  # noqa: BLE001  # told by `said` and `stop`
             self._error = error
 

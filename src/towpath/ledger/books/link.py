@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from towpath.ledger.books.ids import IdBooks
 from towpath.ledger.books.partition import PartitionBooks, collections_of
@@ -25,6 +25,7 @@ from towpath.ledger.entries import (
     Journal,
     LinkIdentity,
     LinkLease,
+    LinkStage,
     LinkState,
     Opened,
     Paced,
@@ -65,7 +66,11 @@ _Noted = (
 )  # fmt: skip
 _OF_ALL = {Runs.kind, DefinedChange.kind, LinkState.kind}
 """Kinds of facts that concern whoever reads about some partitions alone."""
-_OF_NEIGHBOURS = {Opened.kind, Journal.kind, TransactionalProducer.kind, Replayer.kind}
+_OF_NEIGHBOURS = {
+    Opened.kind, Journal.kind, TransactionalProducer.kind, Replayer.kind, LinkState.kind
+}  # fmt: skip
+_KEPT = {"link", "only", "runs_read", "identity", "session", "neighbours"}
+"""What stays known of a link whose books were removed."""
 
 
 @dataclass(slots=True)
@@ -207,6 +212,13 @@ class LinkBooks:
         whole, own = self.states.get(WHOLE_LINK), self.states.get(topic)
         return whole if own is None or (whole is not None and whole.is_closed) else own
 
+    @property
+    def stopped(self) -> frozenset[TopicName]:
+        """The source topics that somebody stopped for good, by a command."""
+        return frozenset(
+            topic for topic, each in self.states.items() if each.state == LinkStage.STOPPED
+        )
+
     def closed(self, topic: TopicName = WHOLE_LINK) -> LinkState | None:
         """Return the state because of which a topic must not be copied, `None` if it may be."""
         state = self.state_of(topic)
@@ -222,8 +234,21 @@ class LinkBooks:
         if state is not None:
             raise sealed(state)
 
+    def held_topics(self, mirrors: Collection[TopicName]) -> list[TopicName]:
+        """Return those mirror topics whose retention or compaction is held back since creation."""
+        done = self.journal.values()
+        released = {TopicName(step.name) for step in done if step.do == "SetConfigs"}
+        return sorted(
+            TopicName(step.name)
+            for step in done
+            if step.do == "CreateTopic"
+            and step.step.get("held")
+            and step.name in mirrors
+            and step.name not in released
+        )
+
     def rests(self, topic: TopicName) -> bool:
-        """Whether a source topic is not copied: it is paused, sealed or failed over."""
+        """Whether a source topic is not copied: it is paused, stopped, sealed or failed over."""
         return self.pause_of(topic) is not None or self.closed(topic) is not None
 
     def of(self, tp: TopicPartition) -> PartitionBooks:
@@ -286,7 +311,16 @@ class LinkBooks:
     def _stand(self, entry: LinkState) -> None:
         if entry.state not in STAGES:
             raise NewerStateError(self.link, entry.state, entry.version)
+        if (entry.state, entry.topic) == (LinkStage.REMOVED, WHOLE_LINK):
+            self._forget()
         self.states[entry.topic] = entry
+
+    def _forget(self) -> None:
+        """Know nothing any more but which link it was: the rest was removed, or is being so."""
+        empty = LinkBooks(self.link)
+        for each in fields(self):
+            if each.name not in _KEPT:
+                setattr(self, each.name, getattr(empty, each.name))
 
     def _note(self, entry: _Noted) -> None:
         if isinstance(entry, SeenGroup):

@@ -24,10 +24,14 @@ class LinkStage(StrEnum):
     """Clients read and write the target."""
     REVERSED = "reversed"
     """Another link copies what clients write on the target back to the source."""
+    STOPPED = "stopped"
+    """Somebody stopped the topic for good; it is not found again by itself."""
+    REMOVED = "removed"
+    """The books of the link were removed, or are being removed; it never runs again."""
 
 
 STAGES = frozenset(LinkStage)
-CLOSED = frozenset({LinkStage.SEALED, LinkStage.FAILED_OVER, LinkStage.REVERSED})
+CLOSED = STAGES - {LinkStage.RUNNING, LinkStage.DRAINING}
 """States in which nothing may be copied."""
 
 
@@ -45,7 +49,8 @@ class LinkState:
         user: Who moved it there; `host`, on which machine; `version`, by which Towpath.
         deadline: When somebody has to look if the next state is not reached, in ms since 1970; 0
             for never.
-        waits_for: What the state waits for: `drain`, `fences`, `groups`; "" for nothing.
+        waits_for: What the state waits for: `drain`, `fences`, `groups`, or `books` that are to
+            be removed; "" for nothing.
         attempt: How often a failover has begun, from 1; 0 before the first one.
         forward: Something is written that cannot be taken back, so only the way on is left.
         lost: Records that were known to be at the source alone, -1 for unknown.
@@ -88,11 +93,14 @@ class LinkState:
         told = f"{what}: {self.state.replace('_', ' ')} since {readable(self.since)}"
         told += f", by {self.user} on {self.host}"
         if self.waits_for:
-            told += f"; waits for {self.waits_for} (attempt {self.attempt})"
+            attempt = f" (attempt {self.attempt})" if self.attempt else ""
+            told += f"; waits for {self.waits_for}{attempt}"
         if self.deadline and self.deadline < now_ms():
             told += ", and should have ended by now: the same command goes on"
         if self.unfenced:
             told += f"; late writes cannot be refused in {counted(self.unfenced, 'partition')}"
+        if self.state == LinkStage.STOPPED:
+            told += f"; `towpath topics start FILE --topics {self.topic}` takes it up again"
         return told + (f"; link {self.back} copies back" if self.back else "")
 
     @property

@@ -44,6 +44,7 @@ def run(
             from towpath.mirror.run.progress import Wishes  # noqa: PLC0415
             from towpath.mirror.run.run import run as mirror  # noqa: PLC0415
 
-            wishes = Wishes(until_caught_up, on.parallelism, wait=not no_wait)
+            follow = None if until_caught_up else file
+            wishes = Wishes(until_caught_up, on.parallelism, wait=not no_wait, file=follow)
             progress = mirror(config, wishes, spark, stop, display.show)
         return finish(config.link, wishes, progress, on.report, stopped=stop.is_set())

@@ -37,7 +37,7 @@ from towpath.mirror.run.progress import RunProgress, Wishes
 from towpath.mirror.run.reconcile import Reconciled, reconcile
 from towpath.mirror.run.run import run
 from towpath.mirror.status.backlog import with_backlog
-from towpath.mirror.status.link_status import PartitionStatus, status
+from towpath.mirror.status.link_status import PartitionStatus, State, status
 from towpath.mirror.status.totals import bytes_behind
 from towpath.mirror.staying.source_clients import look_at_clients as look_at_staying
 from towpath.mirror.verify.schemas import proving
@@ -334,7 +334,9 @@ class _Parts:
             rows = with_backlog(status(self._config, books, link.source, link.target), link.source)
         self.report.mapped = mapped(rows)
         paused = {row.pause: None for row in rows if row.pause is not None}
+        stopped = sorted({row.topic for row in rows if row.state is State.STOPPED_BY_HAND})
         self.report.trouble += [*map(str, paused), *(_why(row) for row in rows if row.error)]
+        self.report.trouble += [f"{books.states[each]}; {_WITHOUT}" for each in stopped]
         return rows
 
     def _require_alone(self, target: Admin) -> None:
@@ -344,9 +346,11 @@ class _Parts:
             self.report.to_stop.append(error_text(error))
 
 
+_WITHOUT = "name it under `topics.exclude` to cut over without it, its mirror topic stays"
+
+
 def _why(row: PartitionStatus) -> str:
     """Return why a partition is not copied, and what to do if no run can mend it."""
     if ReasonCode.SOURCE_TOPIC_DELETED in row.codes and row.error:
-        how = "name it under `topics.exclude` to cut over without it, its mirror topic stays"
-        return f"{row.why}; {how}"
+        return f"{row.why}; {_WITHOUT}"
     return row.why

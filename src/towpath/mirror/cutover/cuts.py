@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from towpath.ledger.entries import Cut
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.link_status import OVER, PartitionStatus, State
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TargetOffset, TopicPartition
 from towpath.runtime.clock import now_ms
 
@@ -25,7 +25,7 @@ def cuts(
     return [
         _cut(link, row, at, keep=row.tp in clients)
         for row in rows
-        if row.producer_id >= 0 and row.state not in {State.EXCLUDED, State.FAILED_OVER}
+        if row.producer_id >= 0 and row.state not in {State.EXCLUDED, *OVER}
     ]
 
 

@@ -319,7 +319,11 @@ def require_over(books: LinkBooks) -> dict[TopicName, LinkState]:
     if whole is not None and whole.state != LinkStage.RUNNING:
         _require_ended(whole)
         return {WHOLE_LINK: whole}
-    own = {topic: each for topic, each in books.states.items() if each.is_closed}
+    own = {
+        topic: each
+        for topic, each in books.states.items()
+        if each.is_closed and topic not in books.stopped
+    }
     for each in own.values():
         _require_ended(each)
     cut = [each for each in books.partitions.values() if each.cut is not None]
@@ -353,7 +357,9 @@ def _part(link: OpenLink, states: Mapping[TopicName, LinkState]) -> LinkBooks:
     part.partitions = {
         tp: each
         for tp, each in books.partitions.items()
-        if link.config.topics.matches(tp.topic) and (whole or tp.topic in states)
+        if link.config.topics.matches(tp.topic)
+        and (whole or tp.topic in states)
+        and (tp.topic not in books.stopped)
     }
     return part
 

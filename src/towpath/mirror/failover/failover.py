@@ -29,8 +29,10 @@ from towpath.ledger.states import (
     Draining,
     Mirroring,
     OneWay,
+    RemovedState,
     Reversed,
     Sealed,
+    Stopped,
 )
 from towpath.ledger.wishes import read_begun, require_copied
 from towpath.mirror.failover.cuts import cut_of
@@ -134,7 +136,7 @@ class _Failover:
     def go(self) -> FailoverReport:
         """Do the parts in their order."""
         for state in self._moves.now:
-            if isinstance(state, Reversed):
+            if isinstance(state, Reversed | Stopped | RemovedState):
                 self._link.books.require_open(state.entry.topic)
         began = time.monotonic()
         report = FailoverReport(plan=self._looker.plan())

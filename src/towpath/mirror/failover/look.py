@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -142,7 +142,8 @@ class Looker:
             run=self._life(session),
             source_gone=gone,
             unfenced=self._unfenced(),
-            held=tuple(held_topics(link.books, {each.target.topic for each in partitions})),
+            held=tuple(link.books.held_topics({each.target.topic for each in partitions})),
+            stopped=() if self.scope.topics else tuple(sorted(link.books.stopped)),
         )
 
     @contextmanager
@@ -290,16 +291,3 @@ def _trouble(
         return Reason.of(ReasonCode.TARGET_REPLACED, topic=opened.target_topic)
     silent = ends.failed.get(opened.target)
     return silent.reason if silent is not None else None
-
-
-def held_topics(books: LinkBooks, mirrors: Collection[TopicName]) -> list[TopicName]:
-    """Return the mirror topics whose retention or compaction is held back since they were made."""
-    released = {TopicName(step.name) for step in books.journal.values() if step.do == "SetConfigs"}
-    return sorted(
-        TopicName(step.name)
-        for step in books.journal.values()
-        if step.do == "CreateTopic"
-        and step.step.get("held")
-        and step.name in mirrors
-        and step.name not in released
-    )

@@ -146,6 +146,7 @@ class FailoverPlan:
         source_gone: Why the source does not answer, "" if it does.
         unfenced: Why the target refuses fences, "" if it takes them.
         held: Mirror topics whose retention or compaction is still held back.
+        stopped: Source topics that somebody stopped by hand; they do not fail over.
     """
 
     link: LinkName
@@ -158,6 +159,7 @@ class FailoverPlan:
     source_gone: str = ""
     unfenced: str = ""
     held: tuple[TopicName, ...] = ()
+    stopped: tuple[TopicName, ...] = ()
 
     @property
     def lost(self) -> int:

@@ -14,7 +14,7 @@ from towpath.mirror.metrics.measure import About, measured
 from towpath.mirror.metrics.meter import LinkMeter, Tried
 from towpath.mirror.metrics.stand import Stand
 from towpath.mirror.status.changed import ChangedParts
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.link_status import OVER, PartitionStatus, State
 from towpath.model.errors import TowpathError
 from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import Mode
@@ -48,7 +48,7 @@ def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
     """Yield the standing of each partition for the meter."""
     for row in rows:
         changed = ChangedParts.of(row.tally)
-        late = 0.0 if row.state is State.FAILED_OVER else row.lag_seconds
+        late = 0.0 if row.state in OVER else row.lag_seconds
         yield Stand(
             topic=row.topic,
             partition=row.partition,
@@ -68,7 +68,7 @@ def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
             unchanged=changed.unchanged,
             from_archive=changed.from_archive,
             deleted=row.deleted.missed if row.deleted is not None else 0,
-            unstable=0 if row.state is State.FAILED_OVER else max(0, row.unstable),
+            unstable=0 if row.state in OVER else max(0, row.unstable),
         )
 
 

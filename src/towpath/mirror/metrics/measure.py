@@ -35,6 +35,10 @@ _BY_TOPIC: Mapping[Metric, Callable[[Stand], Mapping[str, int]]] = {
 }
 
 
+_STATES = [each for each in LinkStage if each not in {LinkStage.STOPPED, LinkStage.REMOVED}]
+"""The states that a run can meet: a topic is stopped, and no link is removed under its run."""
+
+
 @dataclass(frozen=True, slots=True)
 class About:
     """Constant facts about a link's run.
@@ -66,7 +70,7 @@ def measured(now: Reading, about: About) -> Iterator[Measurement]:
     yield from _steps(now, about)
     yield from _waits(now)
     yield alone(names.RETENTION_HELD, now.retention_held)
-    yield labelled(names.LINK_STATE, {each.value: each == now.state for each in LinkStage})
+    yield labelled(names.LINK_STATE, {each.value: each == now.state for each in _STATES})
     yield alone(names.EVENTS_LOST, now.events_lost)
     yield alone(names.SCHEMA_IDS_AWAITED, now.ids_awaited)
     yield labelled(names.SCHEMA_IDS_UNTRANSLATED, now.ids_passed)

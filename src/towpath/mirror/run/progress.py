@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from towpath.cluster.connect.answering import Silence
 from towpath.mirror.run.reconcile import Reconciled
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.link_status import OVER, PartitionStatus, State
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 from towpath.model.rates import NO_LIMIT, RateLimits
@@ -23,6 +24,8 @@ class Wishes:
     parallelism: int | None = None
     wait: bool = False
     """Wait for clusters that do not answer at the start, instead of ending with an error."""
+    file: Path | None = None
+    """The file of the link, to take over what somebody changes in it; `None` to go on as begun."""
 
 
 class RunPhase(StrEnum):
@@ -114,7 +117,7 @@ class RunProgress:
     def caught_up(self, row: PartitionStatus) -> bool:
         """Return whether all records that existed when the run began are copied."""
         end = self.ends.get((row.topic, row.partition), 0)
-        if row.state is State.FAILED_OVER:
+        if row.state in OVER:
             return True
         if row.lost is not None or row.state is State.PAUSED:
             return False

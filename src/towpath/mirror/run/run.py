@@ -20,6 +20,7 @@ from towpath.mirror.metrics.feeding import telling, telling_groups
 from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.mm2.publish import publishing
 from towpath.mirror.plan.link_plan import planned
+from towpath.mirror.run.changed_file import ChangedFile, sections
 from towpath.mirror.run.dealer import Dealer
 from towpath.mirror.run.discovery import Discovery
 from towpath.mirror.run.happenings import recording_run
@@ -62,7 +63,7 @@ def run(
     """Mirror until `stop` is set, or until everything that existed at the start is copied.
 
     Args:
-        config: The link.
+        config: The link. What somebody changes in its file is taken over, if `wishes` name it.
         wishes: How to run.
         spark: The Spark session, which is still starting.
         stop: Set to stop the run.
@@ -88,7 +89,9 @@ def run(
                 mirror.watch(stack.enter_context(Pulse(config.link, link.source, link.target)))
                 if waiting.tried(mirror.prepare, mirror.progress):
                     mirror.go_on(spark)
-                    return mirror.progress
+                    if mirror.changed is None:
+                        return mirror.progress
+                    config = mirror.changed
                 if stop.is_set():
                     return mirror.progress
 
@@ -129,6 +132,9 @@ class _Mirror:
         )
         self._pausing = Pausing(link, self._dealer)
         self._groups = GroupLoop(link.config, telling_groups(meter), beside=publishing)
+        self._file = ChangedFile(wishes.file, link.config)
+        self.changed: LinkConfig | None = None
+        """What the file says now, for the run that takes over."""
         self._failures = 0
         self._pulse: Pulse | None = None
         self._round_over = threading.Event()
@@ -165,6 +171,7 @@ class _Mirror:
     def prepare(self) -> None:
         """Prepare the ledger and the topics, before anything is copied."""
         plan = planned(self._link, self._clients)
+        self._link.books.require_open()  # whatever else a plan would refuse then
         refuse(plan.plan)
         self.enter(RunPhase.APPLYING)
         self._link.prepare()
@@ -260,7 +267,18 @@ class _Mirror:
                 self._require_own()
                 self.progress.trouble = str(error)
             self._tell()
+            if self._has_changed():
+                break
         self._drain(relay)
+        return True
+
+    def _has_changed(self) -> bool:
+        """Whether the file has changed, so that the run has to begin anew by it."""
+        self.changed = self._file.look()
+        if self.changed is None:
+            return False
+        names = sections(self._config, self.changed)
+        self._link.events.tell(What.RUN_CHANGED, run_id=self._session.run_id, sections=[*names])
         return True
 
     def _require_own(self) -> None:
@@ -337,7 +355,7 @@ class _Mirror:
         self._meter.events_lost(self._link.events.lost)
         self._tell_limits()
         self._tell_left_out()
-        self.progress.files = troubles()
+        self.progress.files = (*troubles(), *filter(None, (self._file.trouble,)))
         self.progress.groups = self._groups.troubles
         self.progress.events = self._link.events.trouble
         self._show(self.progress)

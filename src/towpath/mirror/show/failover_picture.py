@@ -151,6 +151,12 @@ def _notes(plan: FailoverPlan) -> Iterator[str]:
             " was held back while it was filled; set it on the target:"
             f" {', '.join(plan.held[:_MOST])}"
         )
+    if plan.stopped:
+        yield (
+            f"note: {counted(len(plan.stopped), 'topic')} that somebody stopped by hand stays as it"
+            " is; `towpath topics start` takes it up again:"
+            f" {shortened(plan.stopped, _MOST)}"
+        )
     for report in plan.groups.groups if plan.groups is not None else ():
         yield from (f"note: {report.group.name}: {why}" for why in report.remarks)
 
@@ -248,6 +254,7 @@ def _plan_json(plan: FailoverPlan) -> FailoverPlanJson:
         unknown=plan.unknown,
         again=plan.again,
         held=[*plan.held],
+        stopped=[*plan.stopped],
         partitions=[_partition_json(each) for each in plan.partitions],
         positions=None if groups is None else [_position_json(each) for each in plan.positions],
         groups_failed={}

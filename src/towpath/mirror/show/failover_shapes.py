@@ -84,6 +84,8 @@ class FailoverPlanJson(TypedDict):
     """Records that groups read twice, as far as known."""
     held: list[str]
     """Mirror topics whose retention or compaction is still held back."""
+    stopped: list[str]
+    """Source topics that somebody stopped by hand; they do not fail over."""
     partitions: list[PartitionPlanJson]
     positions: list[PositionPlanJson] | None
     """`null` where the file asks for no groups."""

@@ -202,6 +202,14 @@ _SENTENCES: Sentences = MappingProxyType(
         What.PARTITION_REPAIRED: _repaired,
         What.LINK_PAUSED: lambda _about, facts: f"{_named(facts)} paused",
         What.LINK_RESUMED: lambda _about, facts: f"{_named(facts)} resumed",
+        What.RUN_CHANGED: lambda _about, facts: (
+            f"the run goes on by its changed file ({', '.join(facts['sections'])})"
+        ),
+        What.TOPICS_STOPPED: lambda _about, facts: f"{_named(facts)} stopped for good",
+        What.TOPICS_STARTED: lambda _about, facts: f"{_named(facts)} taken up again",
+        What.LINK_REMOVED: lambda _about, facts: (
+            f"the books of the link were removed ({counted(facts['entries'], 'entry')})"
+        ),
         What.RATE_SET: _rate_set,
         What.QUARANTINE_REPLAYED: lambda _about, facts: (
             f"{counted(facts['records'], 'record')} of the quarantine topic replayed"

@@ -15,8 +15,15 @@ from towpath.mirror.show.quarantine_shapes import (
     QuarantineListJson,
     ReplayJson,
 )
+from towpath.mirror.show.removal_shapes import RemovalJson
 from towpath.mirror.show.repair_shapes import AnyRepairJson, TopicRestartJson
-from towpath.mirror.show.run_shapes import CutoverJson, MirrorRunJson, PausesJson, RateJson
+from towpath.mirror.show.run_shapes import (
+    CutoverJson,
+    MirrorRunJson,
+    PausesJson,
+    RateJson,
+    StoppedTopicsJson,
+)
 from towpath.mirror.show.status_shapes import StatusJson
 from towpath.mirror.show.step_shapes import ApplyJson, ComparedSchemasJson, SchemasSyncJson
 from towpath.mirror.show.verify_shapes import VerifyJson
@@ -37,6 +44,9 @@ OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
             ("complete", "caught_up", "lag", "left_out", "partitions[].state"),
         ),
         "pause": JsonOutput(PausesJson, ("pause", "resume"), ("paused[].topic",)),
+        "topics": JsonOutput(
+            StoppedTopicsJson, ("topics stop", "topics start"), ("stopped[].topic", "held")
+        ),
         "rate": JsonOutput(RateJson, ("rate",), ("max_rate.link", "max_rate.set[].rate")),
         "status": JsonOutput(
             StatusJson,
@@ -98,6 +108,9 @@ OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
             SalvageJson,
             ("salvage ls", "salvage replay"),
             ("left", "partitions[].replayed", "partitions[].missing"),
+        ),
+        "remove": JsonOutput(
+            RemovalJson, ("remove",), ("done", "topics[].owned", "relies", "stays", "refusals")
         ),
         "cutover": JsonOutput(
             CutoverJson,

@@ -7,6 +7,7 @@ from typing import NotRequired
 from typing_extensions import TypedDict
 
 from towpath.mirror.show.groups_shapes import ConsumerGroupJson
+from towpath.mirror.show.shapes import StateJson
 from towpath.mirror.show.status_shapes import PartitionJson, PauseJson, RatesJson
 from towpath.mirror.show.verify_shapes import GoneJson, SchemaProofJson
 from towpath.model.json_shapes import shape
@@ -36,6 +37,17 @@ class MirrorRunJson(TypedDict):
     trouble: str
     notes: list[str]
     partitions: list[PartitionJson]
+
+
+@shape
+class StoppedTopicsJson(TypedDict):
+    """Output of `towpath topics stop` and `topics start` with `--output json`."""
+
+    link: str
+    stopped: list[StateJson]
+    """The topics that are stopped now."""
+    held: list[str]
+    """Mirror topics among them whose retention or compaction is still held back."""
 
 
 @shape

@@ -69,7 +69,7 @@ class StateJson(TypedDict):
     topic: str | None
     """The source topic, `null` for the whole link."""
     state: str
-    """`running`, `draining`, `sealed`, `failed_over` or `reversed`."""
+    """`running`, `draining`, `sealed`, `failed_over`, `reversed`, `stopped` or `removed`."""
     since: int
     """When the link got into this state, in ms since 1970; 0 where it was never moved."""
     user: str
@@ -77,7 +77,7 @@ class StateJson(TypedDict):
     deadline: int | None
     """When somebody has to look if the next state is not reached, in ms since 1970."""
     waits_for: str | None
-    """What it waits for: `drain`, `fences` or `groups`."""
+    """What it waits for: `drain`, `fences`, `groups` or `books`."""
     attempt: int
     """How often a failover has begun."""
     forward: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from towpath.ledger.books import LinkBooks
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.link_status import OVER, PartitionStatus, State
 from towpath.model.amounts import count, counted
 from towpath.runtime.clock import readable
 
@@ -26,12 +26,15 @@ def cutovers(rows: Iterable[PartitionStatus]) -> str:
 
 
 def left_at_source(rows: Iterable[PartitionStatus]) -> str:
-    """Return a sentence about what the source has of topics that failed over; "" for nothing."""
-    over = [row.lag_records for row in rows if row.state is State.FAILED_OVER]
-    left = sum(each for each in over if each > 0)
+    """Return a sentence about what the source has of topics that are over; "" for nothing."""
+    rows = [row for row in rows if row.state in OVER and row.lag_records > 0]
+    left = sum(row.lag_records for row in rows)
     if not left:
         return ""
-    return f"{counted(left, 'offset')} of the source, of what failed over, will not be copied"
+    states = {row.state for row in rows}
+    what = {State.FAILED_OVER: "failed over", State.STOPPED_BY_HAND: "was stopped by hand"}
+    words = " or ".join(word for state, word in what.items() if state in states)
+    return f"{counted(left, 'offset')} of the source, of what {words}, will not be copied"
 
 
 def still_running(books: LinkBooks) -> str:

@@ -10,7 +10,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.leaders import leader_is_away
 from towpath.cluster.metadata import TopicInfo
 from towpath.ledger.books import LinkBooks, PartitionBooks
-from towpath.ledger.entries import Cut, Gap, Pause, Receipt, Restarted, Tally
+from towpath.ledger.entries import Cut, Gap, LinkStage, Pause, Receipt, Restarted, Tally
 from towpath.mirror.status.losses import Losses, LostRecords
 from towpath.mirror.status.open_transaction import OpenTransaction
 from towpath.mirror.status.set_aside import NOTHING, SetAside, set_aside
@@ -39,8 +39,14 @@ class State(StrEnum):
     """Somebody paused the topic or the link."""
     FAILED_OVER = "failed over"
     """Clients write to the mirror topic, or are about to: nothing more is copied."""
+    STOPPED_BY_HAND = "stopped by hand"
+    """Somebody stopped the topic for good: nothing more is copied until it is taken up again."""
     EXCLUDED = "excluded"
     """The file no longer asks for its topic."""
+
+
+OVER = frozenset({State.FAILED_OVER, State.STOPPED_BY_HAND})
+"""States in which nothing more is copied, whatever the source has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +133,9 @@ class PartitionStatus:
     def to_copy(self) -> int:
         """Number of source offsets that are still to be copied; 0 if unknown, and behind the end.
 
-        Of a partition that failed over, nothing more is copied.
+        Of a partition that failed over or was stopped, nothing more is copied.
         """
-        return 0 if self.state is State.FAILED_OVER else max(0, self.lag_records)
+        return 0 if self.state in OVER else max(0, self.lag_records)
 
     @property
     def clients_own(self) -> int:
@@ -190,8 +196,11 @@ class PartitionStatus:
         if self.lag_records == 0:
             return "all that the source has now is copied"
         first, last = self.source_end, self.source_end + self.lag_records - 1
-        over = self.state is State.FAILED_OVER
-        left = "not copied when it failed over" if over else "not yet copied"
+        words = {
+            State.FAILED_OVER: "not copied when it failed over",
+            State.STOPPED_BY_HAND: "not copied, as the topic is stopped",
+        }
+        left = words.get(self.state, "not yet copied")
         text = f"offsets {first} to {last} {left}"
         if not self.unread:
             return text
@@ -398,9 +407,12 @@ def _with_pause(row: PartitionStatus, pause: Pause | None) -> PartitionStatus:
 
 
 def with_state(row: PartitionStatus, books: LinkBooks) -> PartitionStatus:
-    """Return the row, marked as failed over if its topic or link is."""
+    """Return the row, marked as failed over or stopped if its topic or link is."""
     closed = books.closed(row.topic)
-    return row if closed is None else replace(row, state=State.FAILED_OVER)
+    if closed is None:
+        return row
+    by_hand = closed.state in {LinkStage.STOPPED, LinkStage.REMOVED}
+    return replace(row, state=State.STOPPED_BY_HAND if by_hand else State.FAILED_OVER)
 
 
 def _state(lag: int, error: str, *, started: bool) -> State:

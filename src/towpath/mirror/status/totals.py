@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.link_status import OVER, PartitionStatus, State
 
-_RANK = {State.STOPPED: 0, State.NO_LEADER: 1, State.FAILED_OVER: 4, State.EXCLUDED: 4}
+_RANK = {State.STOPPED: 0, State.NO_LEADER: 1, State.EXCLUDED: 4} | dict.fromkeys(OVER, 4)
 _LEFT_OUT, _FINE = 2, 3
 
 
@@ -59,7 +59,7 @@ class Totals:
         self.bytes += row.bytes
         self.deleted += row.deleted.records if row.deleted is not None else 0
         self.states[row.state] += 1
-        if row.state is not State.FAILED_OVER:
+        if row.state not in OVER:
             self._add_lag(row)
 
     def _add_lag(self, row: PartitionStatus) -> None:
@@ -109,7 +109,7 @@ def bytes_behind(row: PartitionStatus) -> float:
 
     By the mean size of copied records or, before the first one, by the size of the source log.
     """
-    if row.state is State.FAILED_OVER:
+    if row.state in OVER:
         return 0
     if row.records:
         return row.to_copy * row.bytes / row.records

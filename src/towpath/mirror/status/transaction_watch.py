@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ListedTransaction, ProducerState
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.link_status import OVER, PartitionStatus, State
 from towpath.mirror.status.open_transaction import HANGING, OpenTransaction, open_transaction
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import ProducerId, TopicPartition
@@ -58,7 +58,7 @@ def with_open_transactions(
 
 
 def _is_held(row: PartitionStatus) -> bool:
-    return row.unstable > 0 and row.state not in {State.FAILED_OVER, State.EXCLUDED}
+    return row.unstable > 0 and row.state not in {*OVER, State.EXCLUDED}
 
 
 def _with(row: PartitionStatus, found: OpenTransaction | None) -> PartitionStatus:

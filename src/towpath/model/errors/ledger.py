@@ -95,11 +95,11 @@ class NewerStateError(LedgerError):
 
 
 class LinkSealedError(LedgerError):
-    """Nothing may be copied any more, as the link or a topic of it is sealed or failed over.
+    """Nothing may be copied, as the link or a topic of it is sealed, failed over or stopped.
 
     Args:
         link: The link.
-        state: Its state: `sealed`, `failed_over`, `reversed`.
+        state: Its state: `sealed`, `failed_over`, `reversed`, `stopped`, `removed`.
         where: Who moved it there, where, and since when.
         topic: The source topic that is in this state, "" for all of them.
         back: The link that copies back, "" for none.
@@ -122,6 +122,10 @@ class LinkSealedError(LedgerError):
 
     @property
     def _way_on(self) -> str:
+        if self.state == "stopped":
+            return f"`towpath topics start FILE --topics {self.topic}` takes it up again"
+        if self.state == "removed":
+            return "its name is not used again: give the file another `link` name"
         if self.state == "reversed":
             return f"link {self.back} copies what clients write on the target back to the source"
         if self.state == "failed_over":

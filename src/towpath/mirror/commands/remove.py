@@ -1,0 +1,131 @@
+"""`towpath remove`: end a link for good by removing its books."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+from rich.console import Group
+
+from towpath.cli.options import LinkFile
+from towpath.cli.show.output import Output, OutputOption, console, line, show
+from towpath.mirror.removal.plan import RemovalPlan
+from towpath.mirror.removal.removal import RemovalReport
+from towpath.mirror.removal.removal import remove as remove_link
+from towpath.mirror.show.removal_shapes import OwnedTopicJson, RemovalJson
+from towpath.mirror.show.shapes import state_as_json
+from towpath.model.amounts import count, counted
+from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.settings import load
+
+NOT_REMOVED = 3
+"""Exit code where the books are still there."""
+_MOST = 20
+
+
+def remove(
+    file: LinkFile,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what it owns and what stays; change nothing.")
+    ] = False,
+    release: Annotated[
+        bool,
+        typer.Option(
+            "--release",
+            help="Give up topics that the link still fills, and what relies on its books.",
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """End a link for good: remove its books from the ledger. Nothing else on the target changes."""
+    del output  # `show` reads it from the arguments
+    config = load(file)
+
+    def agreed(plan: RemovalPlan) -> bool:
+        if dry_run or (plan.needs_release and not release):
+            return False
+        if not yes:
+            console(stderr=True).print(*_lines(plan), sep="\n")
+        return yes or _agreed()
+
+    found = remove_link(config, agreed)
+    lines = [*_lines(found.plan), *_end(found, dry_run=dry_run, release=release)]
+    show(Group(*map(line, lines)), _data(found))
+    return (
+        0 if found.done or found.plan.over or (dry_run and not found.plan.refusals) else NOT_REMOVED
+    )
+
+
+def _lines(plan: RemovalPlan) -> Iterator[str]:
+    if plan.state is not None:
+        yield str(plan.state)
+    owned = plan.owned
+    if owned:
+        yield (
+            f"link {plan.link} still owns {counted(len(owned), 'topic')}, which nobody would fill"
+            " any more:"
+        )
+        for each in owned[:_MOST]:
+            name = each.topic if each.topic == each.target else f"{each.topic} as {each.target}"
+            parts = counted(each.partitions, "partition")
+            yield f"  {name}: {parts}, {count(each.records)} records copied"
+        if len(owned) > _MOST:
+            yield f"  and {len(owned) - _MOST} more (--output json)"
+    yield from (f"relies on it: {each}" for each in plan.leans)
+    yield from (f"stays on the target: {each}" for each in plan.stays)
+    yield from (f"not now: {each}" for each in plan.refusals)
+    if not (plan.over or plan.under_way):
+        yield (
+            "is gone then: where each partition and group goes on, so that a link into the same"
+            " topics cannot go on there; take another name for a new link, and other topics"
+        )
+
+
+def _end(found: RemovalReport, *, dry_run: bool, release: bool) -> Iterator[str]:
+    plan = found.plan
+    if found.done:
+        what = f"{found.entries} entries" if found.entries != 1 else "1 entry"
+        yield f"the books of link {plan.link} are removed ({what}); its name is not used again"
+    elif plan.over:
+        yield f"the books of link {plan.link} were removed already"
+    elif not dry_run and not plan.refusals and plan.needs_release and not release:
+        yield "nothing was changed; add --release to give up what is above"
+    else:
+        yield "nothing was changed"
+
+
+def _data(found: RemovalReport) -> RemovalJson:
+    plan = found.plan
+    return RemovalJson(
+        link=plan.link,
+        done=found.done,
+        over=plan.over,
+        under_way=plan.under_way,
+        entries=found.entries,
+        state=state_as_json(plan.state) if plan.state is not None else None,
+        topics=[
+            OwnedTopicJson(
+                topic=each.topic,
+                target=each.target,
+                partitions=each.partitions,
+                records=each.records,
+                owned=each.owned,
+                held=each.held,
+            )
+            for each in plan.topics
+        ],
+        relies=[*plan.leans],
+        stays=[*plan.stays],
+        refusals=[*plan.refusals],
+    )
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        text = "not a terminal, so no confirmation is possible; add --yes to do what is above"
+        raise ConfigError((ConfigProblem("--yes", text),))
+    return typer.confirm("Remove the books of this link?", err=True)

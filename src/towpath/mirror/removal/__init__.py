@@ -1,0 +1,1 @@
+"""Removal of a link's books: what it owns, what stays, and who relies on it."""

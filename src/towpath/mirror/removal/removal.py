@@ -1,0 +1,92 @@
+"""`towpath remove`: the books of a link are removed, behind a state that lets nobody copy on.
+
+1. the link needs level 6 and gets the state `removed`, which waits for its books
+2. all entries about it are deleted, but its clusters and that state
+3. the state waits for nothing any more
+
+Killed anywhere, the same command goes on. The state stays for ever: an older program, or a file
+that still names the link, finds out that it is no new one (docs/decisions/0101).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from towpath.ledger.alive import RunLife
+from towpath.ledger.entries import (
+    STATES_LEVEL,
+    WHOLE_LINK,
+    EntryKey,
+    LinkIdentity,
+    LinkLease,
+    LinkState,
+)
+from towpath.ledger.events import What
+from towpath.ledger.link import OpenLink, open_link
+from towpath.ledger.states import RemovedState
+from towpath.ledger.wishes import read_begun
+from towpath.mirror.failover.moves import Moves
+from towpath.mirror.removal.plan import RemovalPlan, removal_plan
+from towpath.plan.lease import Lease, last_signs
+from towpath.settings import LinkConfig
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalReport:
+    """The outcome of a removal.
+
+    Attributes:
+        plan: What it means.
+        done: Whether it was agreed to and carried out.
+        entries: How many ledger entries were deleted.
+    """
+
+    plan: RemovalPlan
+    done: bool = False
+    entries: int = 0
+
+
+def remove(config: LinkConfig, agreed: Callable[[RemovalPlan], bool]) -> RemovalReport:
+    """Remove the books of a link; the source need not be reachable.
+
+    Args:
+        config: The link.
+        agreed: Called with what that means; returns whether to do it.
+
+    Raises:
+        ClusterError: The target could not be reached, or refused.
+        LedgerError: The link never ran.
+        LinkHeldError: Another command changes the target for it.
+    """
+    with open_link(config) as link:
+        read_begun(link)
+        moves = Moves(link)
+        plan = _look(link, moves)
+        if plan.over or plan.refusals or not agreed(plan):
+            return RemovalReport(plan)
+        with Lease(link, "remove"):
+            link.raise_level(STATES_LEVEL)
+            moves.write([each.remove(moves.by, moves.later()) for each in moves.now])
+            entries = link.ledger.forget(link.name, _stays)
+            moves.write(
+                [each.done(moves.by) for each in moves.now if isinstance(each, RemovedState)]
+            )
+            link.events.tell(What.LINK_REMOVED, entries=entries)
+        return RemovalReport(plan, done=True, entries=entries)
+
+
+def _look(link: OpenLink, moves: Moves) -> RemovalPlan:
+    link.ledger.read_groups(link.books)
+    session, _ = last_signs(link.ledger.another(), link.name)
+    run = RunLife.of(session) if session is not None else None
+    mirrors = {each.opened.target_topic for each in link.books.partitions.values() if each.opened}
+    there = link.target.topics.describe(mirrors)
+    ids = {name: info.id for name, info in there.items() if not info.error}
+    return removal_plan(link.books, moves.now[0], run, ids)
+
+
+def _stays(key: EntryKey) -> bool:
+    """Whether an entry stays behind: the clusters of the link, its state, and the lease."""
+    whole = key.kind == LinkState.kind and key.about == (WHOLE_LINK,)
+    return whole or key.kind in {LinkIdentity.kind, LinkLease.kind}
