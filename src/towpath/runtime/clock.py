@@ -52,7 +52,7 @@ class Moment:
     @classmethod
     def now(cls) -> Moment:
         """Return the current moment."""
-        return cls(time.clock_gettime(_RUNNING), datetime.now(UTC).timestamp())
+        return cls(time.clock_gettime(_RUNNING), time.clock_gettime(time.CLOCK_REALTIME))
 
     def until(self, later: Moment) -> float:
         """Return the seconds up to a later moment, by the clock that shows more."""

@@ -10,6 +10,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from uuid import UUID
 
 from towpath.cluster.data.frames import Part, ResponseReader, string, uvarint
@@ -23,6 +24,8 @@ BY_ID = 13
 
 _ALL = -1
 _ANSWER = struct.Struct(">ihqqq")
+_REMEMBERED = 4096
+"""Topic ids whose bytes are remembered: each request and each answer names them."""
 _NAMED = 3
 """Number of refused records of a batch that its text names at most."""
 RecordError = tuple[int, str]
@@ -88,7 +91,7 @@ def request_by_id(
     parts: list[Part] = []
     head = b"\0" + struct.pack(">hi", _ALL, timeout_ms) + uvarint(len(topics) + 1)
     for topic, items in topics.items():
-        head += UUID(ids[topic]).bytes + uvarint(len(items) + 1)
+        head += _raw(ids[topic]) + uvarint(len(items) + 1)
         for partition, batch in items:
             parts.append(head + struct.pack(">i", partition) + uvarint(len(batch) + 1))
             parts.append(batch)
@@ -112,7 +115,7 @@ def response(data: memoryview, version: int) -> ProduceResponse:
 
 def _topics_by_id(reader: ResponseReader, names: Mapping[TopicId, TopicName]) -> Iterator[Produced]:
     for _ in range(reader.uvarint() - 1):
-        topic = names[TopicId(str(UUID(bytes=bytes(reader.take(16)))))]
+        topic = names[_topic_id(bytes(reader.take(16)))]
         for _ in range(reader.uvarint() - 1):
             partition, error, base, _, _ = reader.unpack(_ANSWER)
             wrong = [_record_error(reader) for _ in range(reader.uvarint() - 1)]
@@ -120,6 +123,16 @@ def _topics_by_id(reader: ResponseReader, names: Mapping[TopicId, TopicName]) ->
             reader.tags()
             yield Produced(TopicPartition(topic, partition), error, base, text, _places(wrong))
         reader.tags()
+
+
+@lru_cache(_REMEMBERED)
+def _raw(topic_id: TopicId) -> bytes:
+    return UUID(topic_id).bytes
+
+
+@lru_cache(_REMEMBERED)
+def _topic_id(raw: bytes) -> TopicId:
+    return TopicId(str(UUID(bytes=raw)))
 
 
 def _topics_by_name(reader: ResponseReader, version: int) -> Iterator[Produced]:
