@@ -36,6 +36,14 @@ _FIRST_CHUNK = 1 << 16
 _SMALL = 1 << 18
 _ZSTD_RATIO = 4
 """The ratio assumed for zstd at first. Above it, a second attempt is needed."""
+_LZ4_HEADS = tuple(
+    (most, bytes.fromhex(f"04224d1860{rest}"))
+    for most, rest in ((1 << 16, "4082"), (1 << 18, "50fb"), (1 << 62, "6051"))
+)
+"""How frames of up to so many bytes begin, whose blocks stand alone (LZ4 frame format 1.6.4): small
+ones say that their blocks are small, as readers have memory for the largest block that may come."""
+_LZ4_BLOCK, _LZ4_STORED = 1 << 20, 1 << 31
+"""Bytes of a block, and the bit in its size that tells that it is not compressed."""
 _BROKEN = (cramjam.DecompressionError, OSError, ValueError, RuntimeError, MemoryError, zlib.error)
 
 
@@ -103,6 +111,46 @@ def compress(codec: int, data: Bytes) -> bytes:
     if codec == ZSTD:
         return bytes(cramjam.zstd.compress(source, 3))
     raise ValueError(f"codec {codec}, known are 0 to {ZSTD}")
+
+
+def most_compressed(size: int) -> int:
+    """Return how many bytes so many take at most when compressed, with any codec."""
+    return size + size // 6 + 128  # of all codecs, snappy's bound is the largest
+
+
+def compress_into(codec: int, data: Buffer, out: Buffer) -> int:
+    """Compress data into given memory, as `compress` does; return the number of bytes.
+
+    Args:
+        codec: Number of the codec.
+        data: What is compressed.
+        out: Memory for at least `most_compressed` bytes.
+
+    Raises:
+        ValueError: There is no such codec.
+    """
+    if codec == LZ4:
+        return _lz4_into(data.data, out.data)
+    packed = memoryview(compress(codec, data))
+    out.data[: len(packed)] = packed
+    return len(packed)
+
+
+def _lz4_into(source: memoryview, out: memoryview) -> int:
+    """Write a frame as `compress` does, without memory between: a tenth less work."""
+    head = next(head for most, head in _LZ4_HEADS if len(source) <= most)
+    at = len(head)
+    out[:at] = head
+    for first in range(0, len(source), _LZ4_BLOCK):
+        block, begin = source[first : first + _LZ4_BLOCK], at + 4
+        size = told = cramjam.lz4.compress_block_into(block, out[begin:], store_size=False)
+        if size >= len(block):
+            size, told = len(block), len(block) | _LZ4_STORED
+            out[begin : begin + size] = block
+        out[at:begin] = told.to_bytes(4, "little")
+        at = begin + size
+    out[at : at + 4] = bytes(4)
+    return at + 4
 
 
 def _too_large(codec: int, limit: int) -> CorruptBatchError:

@@ -19,7 +19,7 @@ from towpath.archive.format.merging import merge, open_input
 from towpath.archive.format.packing import pack_rows
 from towpath.archive.format.parquet_reader import ParquetObjectReader
 from towpath.archive.format.parquet_writer import ParquetOptions
-from towpath.archive.read.feed.encoding import encoded_columns
+from towpath.archive.read.feed.encoding import chunks
 from towpath.model.nouns import SegmentFormat
 from towpath.wire.plain import Record
 
@@ -66,8 +66,9 @@ def test_noise_alone_is_not_compressed(
     rows = list(reader.rows(footer))
     assert seen(rows) == records
     # Both ways of a restore: from the pages, and from Arrow's arrays.
-    pages = b"".join(encoded_columns(each, 0) for each in reader.columns(footer))
-    assert pages == b"".join(pack_rows(each, 0, apart=True) for each in rows)
+    pages = b"".join(each.data for each in chunks(reader.columns(footer), 0))
+    whole = pa.Table.from_batches(rows).combine_chunks().to_batches()
+    assert pages == b"".join(pack_rows(each, 0, apart=True) for each in whole)
 
 
 @pytest.mark.parametrize("most_rows", [1, 7, 80])

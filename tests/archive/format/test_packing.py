@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,10 +14,10 @@ from hypothesis import strategies as st
 from tests.support.archive.segments import written
 from tests.support.logs.batches import CODECS, at_offsets, batch, numbered
 from tests.support.logs.logs import Log, Seen, logs, read_plainly
-from towpath.archive.format.packing import digest_of, pack_rows
+from towpath.archive.format.packing import columns_of, digest_of, pack_rows
 from towpath.archive.format.parquet_reader import ParquetObjectReader
 from towpath.archive.format.parquet_writer import ParquetOptions
-from towpath.archive.format.schema import ARCHIVED, archived, to_micros, to_millis
+from towpath.archive.format.schema import ARCHIVED, OFFSET, archived, to_micros, to_millis
 from towpath.model.digest import Digest
 from towpath.wire import plain
 from towpath.wire.batch import (
@@ -27,6 +30,7 @@ from towpath.wire.batch import (
     BatchHeader,
     scan,
 )
+from towpath.wire.packing import RowPacker, Rows, pack, used_again
 from towpath.wire.plain import Record
 
 
@@ -88,6 +92,47 @@ def test_a_slice_of_rows_is_packed_as_its_records() -> None:
     assert [each.record for each in unpacked(pack_rows(part, 0))] == list(records[3:7])
     whole = digest_of(rows.slice(0, 3)).then(digest_of(part)).then(digest_of(rows.slice(7)))
     assert whole == digest_of(rows)
+
+
+@given(logs(), st.sampled_from(CODECS), st.booleans(), st.sampled_from([130, 1 << 20]), st.data())
+def test_pieces_become_the_batches_of_the_whole(
+    log: Log, codec: int, apart: bool, most: int, data: st.DataObject
+) -> None:
+    for rows in rows_of(log):
+        whole = columns_of(rows, append_time=False)
+        ends = st.lists(st.integers(0, len(rows)), max_size=5)
+        packer = RowPacker(codec, most=most, apart=apart)
+        runs = [*packer.all_of(parts(whole, sorted(data.draw(ends, "ends"))))]
+        made = b"".join(each.data for each in runs)
+        assert made == bytes(pack(whole, codec, most=most, apart=apart))
+        assert [run.last for run in runs] == [int(rows.column(OFFSET)[-1].as_py())]
+
+
+def parts(rows: Rows, ends: list[int]) -> Iterator[Rows]:
+    """Yield pieces of rows that end there, the values of each in memory of its own."""
+    spans, data = rows.values
+    for first, end in pairwise([0, *ends, len(spans)]):
+        yield rows.part(first, (spans[first:end], data.copy()))
+
+
+def test_memory_of_runs_is_used_again() -> None:
+    noise = np.random.default_rng(3)
+    values = [noise.bytes(100_000) for _ in range(100)]
+    records = numbered([Record(b"k", value) for value in values])
+    each = rows_of(Log((bytes(batch(records)),)))
+    rows = pa.Table.from_batches(each).combine_chunks().to_batches()[0]
+    whole = columns_of(rows, append_time=False)
+    runs = [*RowPacker(0, most=1 << 19, apart=True).all_of([whole])]
+    assert [each.record.value for run in runs for each in unpacked(run.data)] == values
+    *full, last = runs
+    memories = [run.memory for run in full if run.memory is not None]
+    assert len(memories) == len(full) == 2
+    assert last.memory is None, "a few batches hold much memory"
+    for memory in memories:
+        used_again(memory)
+    again = [run.memory for run in RowPacker(0, most=1 << 19, apart=True).all_of([whole])]
+    known = {id(memory) for memory in memories}
+    assert all(id(memory) in known for memory in again[:-1])
 
 
 def test_a_batch_has_one_epoch_and_ends_where_its_deltas_end() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
@@ -33,7 +34,8 @@ from towpath.model.errors import TowpathError
 from towpath.model.foreign import foreign
 from towpath.model.nouns import SourceOffset
 from towpath.wire.codec import NONE
-from towpath.wire.packing import Rows, pack
+from towpath.wire.packing import RowPacker, Rows
+from towpath.wire.records import ByteColumn
 
 _KEY_AT, _VALUE_AT = 0, 1
 """Columns of keys and of values: none before them has columns inside."""
@@ -42,6 +44,7 @@ _PACKED = (HEADERS, OFFSET, TIMESTAMP, TIMESTAMP_TYPE, LEADER_EPOCH, TIMESTAMP_R
 _AT_ONCE = 8 << 20
 """Bytes of rows that are decoded at once."""
 _PIECE = 1 << 20
+_NO_VALUES: ByteColumn = np.empty((0, 2), np.int64), np.empty(0, np.uint8)
 
 
 class ParquetObjectReader:
@@ -142,9 +145,9 @@ class ParquetObjectReader:
         Raises:
             CorruptSegmentError: The object is damaged.
         """
-        for rows in self.columns(footer, wanted):
-            data = pack(rows, codec, most=BATCH_BYTES, apart=True)
-            yield PackedBatches(data, SourceOffset(int(rows.offsets[-1]) + 1))
+        packer = RowPacker(codec, most=BATCH_BYTES, apart=True)
+        for run in packer.all_of(self.columns(footer, wanted)):
+            yield PackedBatches(run.data, SourceOffset(run.last + 1))
 
     def columns(
         self, footer: SegmentFooter, wanted: Wanted = ALL, *, append_time: bool = True
@@ -227,13 +230,14 @@ class ParquetObjectReader:
             at_once = self._rows_at_once(number, part)
             count = 0
             for rows in file.iter_batches(at_once, [number], names, use_threads=False):
-                count += len(rows)
-                yield columns_of(
-                    rows,
-                    append_time=append_time,
-                    keys=keys.take(len(rows)),
-                    values=values.take(len(rows)),
+                first, count = count, count + len(rows)
+                whole = columns_of(
+                    rows, append_time=append_time, keys=keys.take(len(rows)), values=_NO_VALUES
                 )
+                while first < count:  # page by page, while a page is in the processor's cache
+                    some = values.some(count - first)
+                    yield whole.part(first - count + len(rows), some)
+                    first += len(some[0])
         self._read_all(number, part, count, reuse=True)
 
     def _rows_at_once(self, number: int, part: SegmentPart) -> int:

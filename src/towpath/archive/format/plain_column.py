@@ -88,6 +88,18 @@ class PlainColumn:
             self._taken += len(some)
         return spans, read_only(self._page if self._codec is None else self._held)
 
+    def some(self, count: int) -> ByteColumn:
+        """Return the next elements of one page, at most so many: nothing is copied.
+
+        They are valid until the next call.
+
+        Raises:
+            PageError: There is none, or a page is not as the footer says.
+        """
+        spans = self._some(count)
+        self._taken += len(spans)
+        return spans, read_only(self._page)
+
     def _some(self, count: int) -> Table:
         """Return the next elements of a page, at most so many."""
         while self._taken == len(self._spans):

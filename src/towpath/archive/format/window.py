@@ -14,7 +14,7 @@ from towpath.wire.batch import Buffer
 from towpath.wire.spare import Spares
 
 _NONE: Buffer = np.empty(0, np.uint8)
-_SPARE: Spares[Buffer] = Spares(2)
+_SPARE: Spares[Buffer] = Spares(4)
 _MOST_SPARE = 72 << 20
 """Bytes of the largest memory that is kept: a row group that hardly became smaller."""
 

@@ -11,6 +11,7 @@ is done with the bytes that go into them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from towpath.model.lazy import Lazy
@@ -38,14 +39,14 @@ _LEFT: Spares[Buffer] = Spares(256)
 class Frame:
     """A response in a pooled buffer, with a count of its users."""
 
-    __slots__ = ("_pool", "_reusable", "_users", "buffer", "size")
+    __slots__ = ("_pool", "_then", "_users", "buffer", "size")
 
     def __init__(
-        self, pool: BufferPool, buffer: Buffer, size: int, *, reusable: bool = True
+        self, pool: BufferPool, buffer: Buffer, size: int, then: Callable[[Buffer], object] | None
     ) -> None:
         self._pool = pool
         self._users = 1
-        self._reusable = reusable
+        self._then = then
         self.buffer = buffer
         self.size = size
 
@@ -74,10 +75,12 @@ class Frame:
         return self
 
     def release(self) -> None:
-        """Remove one user; the last one returns the buffer to the pool."""
+        """Remove one user; the last one returns the buffer to where it comes from."""
         self._users -= 1
         if self._users == 0:
-            self._pool.give_back(self.buffer, reusable=self._reusable)
+            self._pool.held -= len(self.buffer)
+            if self._then is not None:
+                self._then(self.buffer)
 
 
 class BufferPool:
@@ -135,11 +138,16 @@ class BufferPool:
             self._kept -= len(buffer)
         else:
             buffer = np.empty(_rounded(size), np.uint8)
-        return self._use(Frame(self, buffer, size))
+        return self._use(Frame(self, buffer, size, self._keep))
 
-    def adopt(self, buffer: Buffer) -> Frame:
-        """Return a frame for foreign bytes, which are counted but not reused."""
-        return self._use(Frame(self, buffer, len(buffer), reusable=False))
+    def adopt(self, buffer: Buffer, then: Callable[[Buffer], object] | None = None) -> Frame:
+        """Return a frame for foreign bytes, which are counted but not reused here.
+
+        Args:
+            buffer: The bytes.
+            then: Gets them once nobody uses them.
+        """
+        return self._use(Frame(self, buffer, len(buffer), then))
 
     def _use(self, frame: Frame) -> Frame:
         self.held += frame.held
@@ -147,10 +155,9 @@ class BufferPool:
             self._kept -= len(self._free.pop())
         return frame
 
-    def give_back(self, buffer: Buffer, *, reusable: bool) -> None:
+    def _keep(self, buffer: Buffer) -> None:
         """Keep `buffer` for reuse, or release it if enough are kept."""
-        self.held -= len(buffer)
-        if reusable and self.held + self._kept + len(buffer) <= self.limit:
+        if self.held + self._kept + len(buffer) <= self.limit:
             self._free.append(buffer)
             self._kept += len(buffer)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow as pa
 
 from towpath.archive.format.packing import BATCH_BYTES, columns_of
+from towpath.archive.read.feed.supply import Chunk, Chunks
+from towpath.model.nouns import SourceOffset
 from towpath.wire.batch import BASE, CONTROL, POSITION, Table, scan, sealed
-from towpath.wire.packing import Packed, Rows, pack
+from towpath.wire.packing import Packed, RowPacker, Rows, pack, used_again
 
 _NO_TIME = -1
 _MOST_OFFSETS = 1 << 31
@@ -32,24 +36,39 @@ def encoded(
     Raises:
         ValueError: Offsets do not ascend.
     """
-    return encoded_columns(columns_of(rows, append_time=False), codec, most, voids)
+    columns = columns_of(rows, append_time=False)
+    return _with_voids(pack(columns, codec, most=most, apart=True, useful=True), voids)
 
 
-def encoded_columns(
-    columns: Rows, codec: int, most: int = BATCH_BYTES, voids: Table = NO_VOIDS
-) -> Packed:
-    """Encode archived columns as record batches; see `encoded`.
+def chunks(
+    pieces: Iterable[Rows], codec: int, most: int = BATCH_BYTES, voids: Table = NO_VOIDS
+) -> Chunks:
+    """Yield archived columns as record batches; see `encoded`.
 
     Args:
-        columns: The records, all with CreateTime.
+        pieces: The records, all with CreateTime. Each piece is used before the next one is taken.
         codec: Number of the codec.
         most: Uncompressed bytes of a batch, unless a single record is larger.
         voids: Rows of first offset and end, in order, which become control batches (`nothing`).
+            Those behind the last record are left out.
 
     Raises:
         ValueError: Offsets do not ascend.
     """
-    data = pack(columns, codec, most=most, apart=True, useful=True)
+    for run in RowPacker(codec, most=most, apart=True, useful=True).all_of(pieces):
+        known = voids[voids[:, 0] < run.last]
+        voids, end = voids[len(known) :], SourceOffset(run.last + 1)
+        if not len(known):
+            yield Chunk(run.data, end, told=end, memory=run.memory)
+            continue
+        data = _with_voids(run.data, known)
+        if run.memory is not None:
+            used_again(run.memory)
+        yield Chunk(data, end, told=end)
+
+
+def _with_voids(data: Packed, voids: Table) -> Packed:
+    """Return batches with control batches between them."""
     if not len(voids):
         return data
     table = scan(np.frombuffer(data, np.uint8), 0, len(data))

@@ -24,6 +24,8 @@ from towpath.model.nouns import TopicPartition
 from towpath.records.landing.landing import Landing
 from towpath.records.lane.lane import Lane
 from towpath.records.trouble import AGAIN
+from towpath.wire.batch import Buffer
+from towpath.wire.packing import used_again
 
 _MOST_READERS = 16
 _THREADS = 4
@@ -199,17 +201,20 @@ class SupplyFeed:
             reading.close_chunks()
 
     def _has_room(self, lane: Lane) -> bool:
-        least = _LEAST_HELD // 8 if self._landing.pool.scarce else _LEAST_HELD
-        return lane.held < max(least, min(_MOST_HELD, self.share))
+        held, usual = lane.held, min(_MOST_HELD, self.share)
+        if held >= max(_LEAST_HELD, usual):  # the usual case: asked for each answer of the target
+            return False
+        return held < usual or held < _LEAST_HELD // 8 or not self._landing.pool.scarce
 
     # Reading and handing on
 
     def _go_on(self, reading: LaneReading) -> None:
         """Hand on the chunk that waits, if there is room, and read the next one meanwhile."""
-        waits = reading in self._active and reading.ahead is not None
-        if waits and self._has_room(reading.lane):
+        if reading not in self._active:
+            return
+        if reading.ahead is not None and self._has_room(reading.lane):
             self._hand(reading)
-        if reading in self._active and not (reading.busy or reading.ahead):
+        if reading.ahead is None and not reading.busy and reading in self._active:
             self._read(reading)
 
     def _read(self, reading: LaneReading) -> None:
@@ -234,7 +239,7 @@ class SupplyFeed:
             self._on_end(reading.lane)
             self._fill()
         else:
-            frame = self._landing.pool.adopt(np.frombuffer(said.data, np.uint8))
+            frame = self._landing.pool.adopt(_memory_of(said), _then(said))
             reading.ahead = frame, said
             self._go_on(reading)
 
@@ -259,3 +264,12 @@ class SupplyFeed:
         self._trouble.failed(lane, error)
         self._landing.go(lane)
         self._fill()
+
+
+def _memory_of(chunk: Chunk) -> Buffer:
+    """Return the memory that a chunk holds, which begins with its batches."""
+    return np.frombuffer(chunk.data, np.uint8) if chunk.memory is None else chunk.memory
+
+
+def _then(chunk: Chunk) -> Callable[[Buffer], object] | None:
+    return None if chunk.memory is None else used_again

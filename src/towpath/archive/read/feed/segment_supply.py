@@ -20,7 +20,7 @@ from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.gaps import Gaps
 from towpath.archive.format.wanted import Wanted
 from towpath.archive.model import GapKind, PartitionId, Segment, SegmentPlace
-from towpath.archive.read.feed.encoding import NO_VOIDS, encoded, encoded_columns, nothing
+from towpath.archive.read.feed.encoding import NO_VOIDS, chunks, encoded, nothing
 from towpath.archive.read.feed.restore_work import ArchivedRange
 from towpath.archive.read.feed.supply import Chunk, Chunks
 from towpath.model.errors import ObjectChangedError, ObjectColdError, ObjectMissingError
@@ -197,13 +197,8 @@ class SegmentSupply:
         self, reader: SegmentObjectReader, footer: SegmentFooter, wanted: Wanted, voids: Table
     ) -> Chunks:
         """Yield batches that are made of rows."""
-        for columns in reader.columns(footer, wanted, append_time=False):
-            last = int(columns.offsets[-1])
-            known = voids[voids[:, 0] < last]
-            voids = voids[len(known) :]
-            data = encoded_columns(columns, self._wanted.codec, self._wanted.batch_bytes, known)
-            at = SourceOffset(last + 1)
-            yield Chunk(data, at, told=at)
+        pieces = reader.columns(footer, wanted, append_time=False)
+        yield from chunks(pieces, self._wanted.codec, self._wanted.batch_bytes, voids)
 
     def _whole(
         self, reader: SegmentObjectReader, footer: SegmentFooter, wanted: Wanted, voids: Table

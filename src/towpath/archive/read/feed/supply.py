@@ -8,6 +8,7 @@ from typing import Protocol
 
 from towpath.model.nouns import SourceOffset
 from towpath.wire.aborted import Aborted
+from towpath.wire.batch import Buffer
 from towpath.wire.packing import Packed
 
 
@@ -21,12 +22,14 @@ class Chunk:
         end: The offset at which the next chunk begins.
         told: The offset behind the last batch; before `end`, there is no record either.
         aborted: Producer id and first offset of each aborted transaction among the batches.
+        memory: The memory in which the batches lie, if it is to be used again (`used_again`).
     """
 
     data: Packed
     end: SourceOffset
     told: SourceOffset = SourceOffset(0)
     aborted: Aborted = ()
+    memory: Buffer | None = None
 
 
 Chunks = Generator[Chunk, None, None]
