@@ -204,7 +204,7 @@ def _compile() -> None:
 
     if loops.compiled():
         return
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # a closed output ends no work: ValueError says so
         sys.stderr.write(loops.FIRST_TIME)
         sys.stderr.flush()
     running = []
