@@ -25,6 +25,7 @@ from towpath.mirror.failback.salvage.format import ORIGIN
 from towpath.mirror.failback.salvage.replay import SalvageReplay, salvaged_partitions
 from towpath.mirror.failback.salvage.replay import look as look_at_salvage
 from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
+from towpath.mirror.failback.salvage.unfinished import unfinished
 from towpath.model.nouns import Side, TopicPartition
 from towpath.runtime.clock import now_ms
 
@@ -162,6 +163,25 @@ def test_what_the_source_alone_has_is_salvaged_and_replayed_once(mirror: Mirror)
     noted(mirror, rescue, 5)
     assert replay(mirror) == [5]
     assert consume(target, topic)[-1].value == b"late"
+
+
+def test_a_salvage_that_was_begun_by_another_answer_is_named(mirror: Mirror) -> None:
+    for cluster, word in ((mirror.source, b"tail"), (mirror.target, b"client")):
+        produce(cluster.bootstrap, mirror.topic, [Record(b"k", word)] * 3)
+    [rescue] = rescues(mirror, Side.SOURCE)
+    with opened(mirror) as (_, clusters):
+        assert list(unfinished(clusters, looked(mirror), None)) == []
+    save(mirror, [rescue])  # killed before its entry was written
+    with opened(mirror) as (_, clusters):
+        found = {wins: list(unfinished(clusters, looked(mirror), wins)) for wins in (None, *Side)}
+    assert found[Side.TARGET] == [], "the repeated answer goes on there"
+    [told], [other] = found[None], found[Side.SOURCE]
+    assert (told.wins, told.place, told.records) == (Side.TARGET, rescue.place, 3)
+    assert str(told).endswith("; --wins target goes on there")
+    assert f"delete topic {mirror.topic}.salvage on the target" in str(other)
+    noted(mirror, rescue, 3)
+    with opened(mirror) as (_, clusters):
+        assert list(unfinished(clusters, looked(mirror), Side.SOURCE)) == []
 
 
 def test_a_salvage_goes_on_where_it_was_stopped_and_tells_what_differs(mirror: Mirror) -> None:

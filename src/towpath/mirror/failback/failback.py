@@ -41,6 +41,7 @@ from towpath.mirror.failback.plan import (
     salvaged,
 )
 from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
+from towpath.mirror.failback.salvage.unfinished import unfinished
 from towpath.mirror.failover.moves import Moves
 from towpath.mirror.twin import require_no_twin
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError, StoppedError
@@ -182,6 +183,7 @@ class _Failback:
             look=found,
             wins=self._asked.wins,
             states=states,
+            unfinished=tuple(unfinished(self._clusters, found.partitions, self._asked.wins)),
         )
 
     def _counting(self, tp: TopicPartition) -> None:

@@ -9,6 +9,7 @@ from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Cut, LinkStage, LinkState, Salvaged
 from towpath.mirror.failback.divergence import Divergence, LoneRecords
 from towpath.mirror.failback.look import FailbackLook
+from towpath.mirror.failback.salvage.unfinished import UnfinishedSalvage
 from towpath.model.amounts import counted
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
@@ -25,6 +26,7 @@ class FailbackPlan:
         wins: The side whose records are to stay where both have some, `None` if nobody said.
         states: The states of the link and of its topics, as far as there are any.
         file_problems: Why the file of the link back cannot be written.
+        unfinished: What an earlier failback left half done in salvage topics.
     """
 
     link: LinkName
@@ -33,6 +35,7 @@ class FailbackPlan:
     wins: Side | None
     states: Mapping[TopicName, LinkState]
     file_problems: tuple[str, ...] = ()
+    unfinished: tuple[UnfinishedSalvage, ...] = ()
 
     @property
     def conflicts(self) -> tuple[Divergence, ...]:

@@ -21,6 +21,7 @@ from towpath.mirror.show.failback_shapes import (
     LoneRecordsJson,
     SalvagedPartitionJson,
     SalvageJson,
+    UnfinishedSalvageJson,
 )
 from towpath.model.amounts import count, counted
 from towpath.model.nouns import Side
@@ -47,6 +48,7 @@ def plan_picture(plan: FailbackPlan) -> RenderableType:
     if len(rows) > _ROWS:
         parts.append(line(f"{counted(len(rows) - _ROWS, 'further partition')} not listed"))
     parts += [line(text) for text in _totals(plan)]
+    parts += [line(f"note: {each}") for each in plan.unfinished]
     return Group(*parts)
 
 
@@ -107,6 +109,7 @@ def picture(
     if not report.done:
         return Group(*map(line, [*report.missing, refusal(report.plan)]))
     lines = [f"note: {note}" for note in report.back.notes] if report.back is not None else []
+    lines += [f"note: {each}" for each in report.plan.unfinished]
     lines += _ended(report, files, salvaged, ran)
     return Group(*map(line, lines))
 
@@ -189,6 +192,17 @@ def as_json(
         salvaged=[salvaged_as_json(each) for each in salvaged],
         replay=replay_commands(salvaged, quote(str(files[0]))),
         notes=list(report.back.notes) if report.back is not None else [],
+        unfinished=[
+            UnfinishedSalvageJson(
+                wins=str(each.wins),
+                topic=each.place.topic,
+                partition=each.place.partition,
+                origin=each.origin.topic,
+                records=each.records,
+                text=str(each),
+            )
+            for each in plan.unfinished
+        ],
         missing=list(report.missing),
     )
 

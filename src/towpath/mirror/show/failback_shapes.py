@@ -44,6 +44,21 @@ class FailbackPartitionJson(TypedDict):
 
 
 @shape
+class UnfinishedSalvageJson(TypedDict):
+    """Records that an earlier failback with another answer left in a salvage topic."""
+
+    wins: str
+    """The side that won by that answer; the salvage topic is there."""
+    topic: str
+    partition: int
+    origin: str
+    """The topic of the other side that they come from; they are there, too."""
+    records: int
+    text: str
+    """What happened, and what to do."""
+
+
+@shape
 class SalvagedPartitionJson(TypedDict):
     """One partition of a salvage topic, with counts of salvaged and replayed records."""
 
@@ -103,6 +118,8 @@ class FailbackJson(TypedDict):
     salvaged: list[SalvagedPartitionJson]
     replay: list[str]
     """The commands that replay what was salvaged."""
+    unfinished: list[UnfinishedSalvageJson]
+    """What an earlier failback left half done in salvage topics."""
     notes: list[str]
     """What the file of the link back lacks of the file of the link."""
     missing: list[str]
