@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.support.copying.lanes import COMMIT, marker, plain
 from tests.support.logs.batches import batch, numbered
 from tests.support.session.examples import examples
-from towpath.cluster.data.buffers import BufferPool, Frame
+from towpath.cluster.data.buffers import BufferPool
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import LinkIdentity, Opened
 from towpath.ledger.producers import generations, of_generation, producer_id
@@ -195,7 +195,7 @@ class Link:
         lane, before = self.lane, self.lane.expected
         data = b"".join(each for each in self.source.batches if self._ends(each) > before)
         some = b"".join(map(bytes, [*split(memoryview(data))][:most]))
-        frame = Frame(BufferPool(1 << 30), np.frombuffer(bytearray(some), np.uint8), len(some))
+        frame = BufferPool(1 << 30).adopt(np.frombuffer(bytearray(some), np.uint8))
         lane.take(frame, 0, len(some))
         asked = self.answer()
         return lane.expected > before or asked

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.support.copying.lanes import ABORT, COMMIT, damaged, lane, marker, standing, took
 from tests.support.logs.batches import CODECS, batch, numbered
-from towpath.cluster.data.buffers import BufferPool, Frame
+from towpath.cluster.data.buffers import BufferPool
 from towpath.model.nouns import Mode, SourceOffset, TargetOffset
 from towpath.records.items import Batch, Fill
 from towpath.records.lane.lane import Lane
@@ -141,7 +141,7 @@ def copied(source: Lane, made: list[bytearray], aborted: Any, rng: random.Random
 
 def took_with(source: Lane, data: bytes, aborted: Any) -> None:
     """Let a lane take in a response."""
-    frame = Frame(BufferPool(1 << 30), np.frombuffer(bytearray(data), np.uint8), len(data))
+    frame = BufferPool(1 << 30).adopt(np.frombuffer(bytearray(data), np.uint8))
     last = BatchHeader.read(data).base_offset
     source.take(frame, 0, len(data), [each for each in aborted if each[1] >= last])
 

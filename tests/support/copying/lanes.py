@@ -94,7 +94,7 @@ def damaged(data: bytearray) -> bytearray:
 def took(to: Lane, *batches: bytes | bytearray) -> None:
     """Let a lane take in a response of some batches."""
     data = b"".join(batches)
-    frame = Frame(BufferPool(1 << 30), np.frombuffer(bytearray(data), np.uint8), len(data))
+    frame = BufferPool(1 << 30).adopt(np.frombuffer(bytearray(data), np.uint8))
     to.take(frame, 0, len(data))
 
 

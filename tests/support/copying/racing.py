@@ -18,7 +18,7 @@ from tests.support.copying.lanes import NODE, PRODUCER
 from tests.support.copying.race_leader import TP, Leader, last_of
 from tests.support.copying.race_stand_in import TOPIC_ID, StandIn
 from tests.support.logs.batches import batch, numbered
-from towpath.cluster.data.buffers import BufferPool, Frame
+from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.produce import Produced
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.keys import new_name
@@ -279,7 +279,7 @@ class Racer:
             self._tell(lane)
 
     def _take(self, lane: Lane, data: bytearray) -> None:
-        frame = Frame(BufferPool(1 << 30), np.frombuffer(bytearray(data), np.uint8), len(data))
+        frame = BufferPool(1 << 30).adopt(np.frombuffer(bytearray(data), np.uint8))
         lane.take(frame, 0, len(data))
 
     def _tell(self, lane: Lane) -> None:

@@ -17,7 +17,7 @@ from tests.support.copying.race_stand_in import StandIn
 from tests.support.copying.racing import LINK, WORK, Racer, World
 from tests.support.logs.batches import batch, numbered
 from towpath.cluster.admin.markers import Marker
-from towpath.cluster.data.buffers import BufferPool, Frame
+from towpath.cluster.data.buffers import BufferPool
 from towpath.cluster.data.produce import Produced
 from towpath.ledger.entries import RefusedRecords
 from towpath.ledger.keys import new_name
@@ -174,7 +174,7 @@ class Refusing(Racer):
         batches = self.world.batches
         at = next(n for n, each in enumerate(batches) if each is data)
         some = b"".join(batches[at : at + self.world.rng.randrange(1, 6)])
-        frame = Frame(BufferPool(1 << 30), np.frombuffer(bytearray(some), np.uint8), len(some))
+        frame = BufferPool(1 << 30).adopt(np.frombuffer(bytearray(some), np.uint8))
         lane.take(frame, 0, len(some))
 
 
