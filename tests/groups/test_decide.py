@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from towpath.cluster.admin.groups import GroupState
 from towpath.cluster.metadata import Broker
-from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client
+from towpath.groups.decide import MirrorPlace, TranslatedGroup, decide, mirror_client, placed
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
 from towpath.groups.observe_groups import SourceGroup, TargetView
+from towpath.groups.shares import ShareStand
 from towpath.groups.sync_reports import with_open_transaction
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.offsets import Exactness, OffsetMap, TranslatedOffset
@@ -133,6 +134,37 @@ def test_whatever_the_target_is_nothing_goes_wrong(
 def test_a_position_that_is_there_already_is_unchanged_even_under_members() -> None:
     found = only(translated(5, EXACT[Exactness.EXACT]), target(Commit(5), "Stable"))
     assert (found.outcome, found.known) == (PositionOutcome.UNCHANGED, 5)
+
+
+def test_a_position_beyond_the_end_of_the_target_log_is_not_there() -> None:
+    """The target lost its disk: it has the group's offset, and not the records before it."""
+    for state in ("Empty", "Stable"):
+        found = only(translated(5, EXACT[Exactness.EXACT]), target(Commit(5), state, end=0))
+        assert (found.outcome, why(found)) == (
+            PositionOutcome.NOT_ATTEMPTED,
+            "GROUP_HAS_MEMBERS" if state == "Stable" else "POSITION_NOT_THERE",
+        )
+        if state == "Empty":
+            assert found.answer is not None
+            assert found.answer.exactness is Exactness.LOST
+    at_end = only(translated(5, EXACT[Exactness.EXACT]), target(Commit(5), end=5))
+    assert at_end.outcome is PositionOutcome.UNCHANGED
+
+
+def test_what_a_share_group_accepted_before_counts_only_under_the_same_mark() -> None:
+    """It had accepted 40 records; now, 40 of 50, which may be others."""
+    seen = SeenPosition(0, SourceOffset(40), SourceOffset(40), TargetOffset(40))
+    share = replace(source(0), stands={TP: ShareStand(0, 10, 50, 50)})
+    for mark, last_mark, at in [
+        ("3-a", "3-a", (40, 0)),
+        ("5-b", "3-a", (0, 40)),
+        ("", "", (0, 40)),  # nobody told: as in entries of earlier versions
+    ]:
+        group = TranslatedGroup(
+            group=replace(share, mark=mark), mirror_group="g", last={TP: seen}, last_mark=last_mark
+        )
+        found = placed(group)
+        assert (found.group.commits[TP].offset, found.again[TP]) == at
 
 
 def test_a_text_of_the_client_that_changed_is_written() -> None:

@@ -100,3 +100,19 @@ def test_only_what_was_read_back_counts_as_ours() -> None:
     )
     assert is_news(lost, written)
     assert is_news(replace(written, state="Stable"), written)
+
+
+def test_the_mark_of_a_share_group_holds_for_all_its_positions() -> None:
+    one, both = {TPS[0]: 7}, {TPS[0]: 7, TPS[1]: 8}
+
+    def entry(commits: Mapping[TopicPartition, int], mark: str, last: SeenGroup | None) -> str:
+        return group_entry(LINK, replace(report(commits), mark=mark), IDS, last).mark
+
+    first = group_entry(LINK, replace(report(both), mark="3-a"), IDS, None)
+    assert first.mark == "3-a"
+    assert decode(*encode(first)) == first
+    assert entry(both, "5-b", first) == "5-b"
+    assert entry(both, "", first) == "3-a", "what nobody told changed nothing"
+    assert entry(one, "3-a", first) == "3-a"
+    assert entry(one, "5-b", first) == "", "the other position is from before"
+    assert is_news(replace(first, mark="5-b"), first)

@@ -55,7 +55,8 @@ def test_what_a_share_group_accepted_comes_again_only_as_it_is_told(
     with open_link(mirror.config) as link:
         sync = GroupSync(link)
         first = {each.group.name: each for each in sync.once().positions}
-        assert [first[each].outcome for each in (done, holes)] == ["CONFIRMED"] * 2
+        outcomes = [(first[each].outcome, first[each].reason) for each in (done, holes)]
+        assert outcomes == [("CONFIRMED", None)] * 2
         answers = {group: first[group].answer for group in (done, holes)}
         told = {group: (at.offset, at.exactness) for group, at in answers.items() if at is not None}
         start = told[holes][0]
@@ -82,26 +83,35 @@ def test_a_share_group_that_was_set_back_passes_over_nothing(
     old: Callable[[str], SharedCluster],
     new_name: Callable[[str], str],
 ) -> None:
-    """It was all accepted once, was set back, and has accepted more since, with a hole."""
+    """Both were all accepted once, set back, and have accepted since, with holes.
+
+    One has accepted more than before, the other as many: start and lag alone are those of a group
+    that has only rested.
+    """
     source = old("4.4.0")
     mirror = Mirror(tmp_path, source, target, new_name("back"))
     name, on = mirror.topic, f"{mirror.topic}-on"
+    same = ClientGroup(f"{name}-same", GroupKind.SHARE)
     group = ClientGroup(f"{name}-back", GroupKind.SHARE)
     mirror.sections = f"groups:\n  include: ['{name}-.*']\n"
     mirror.create()
     produce(source.bootstrap, name, [Record(b"k", b"v")] * 10)
-    for each in (group.name, on):
+    for each in (group.name, on, same.name):
         assert read(source, each, name, 10) == list(range(10))
     mirror.catch_up()
     with open_link(mirror.config) as link:
         sync = GroupSync(link)
-        assert [each.source for each in sync.once(last=True).positions] == [10, 10]
+        first = [(each.source, each.reason) for each in sync.once(last=True).positions]
+        assert first == [(10, None)] * 3
         tp = TopicPartition(TopicName(name), 0)
-        link.source.groups.write({group: {tp: Commit(0)}})
+        link.source.groups.write({each: {tp: Commit(0)} for each in (group, same)})
         produce(source.bootstrap, name, [Record(b"k", b"v")] * 5)
         mirror.catch_up()
         assert read(source, group.name, name, 15, 4) == list(range(15))
         assert read(source, on, name, 5, 12) == list(range(10, 15))
-        again, further = sync.once().positions
+        assert read(source, same.name, name, 15, *range(4, 9)) == list(range(15))
+        again, further, equal = sync.once().positions
         assert (further.reason, 10 <= further.source <= 12) == (None, True), "it was not set back"
         assert again.source <= 4, "offset 4 was released"
+        assert equal.source <= 4, "offsets 4 to 8 were released"
+        assert equal.again == 10 - equal.source

@@ -44,6 +44,7 @@ class TranslatedGroup:
         reason: Why nothing of it can be written, `None` where it can.
         answers: The target offset of each commit, where there is one.
         last: What the ledger remembers of the group.
+        last_mark: The mark that a share group had then; "" for unknown.
         again: How many records that a share group has accepted come again, by partition; -1 where
             no broker tells it.
     """
@@ -53,6 +54,7 @@ class TranslatedGroup:
     reason: Reason | None = None
     answers: Mapping[TopicPartition, TranslatedOffset[TargetOffset]] = field(default_factory=dict)
     last: Mapping[TopicPartition, SeenPosition] = field(default_factory=dict)
+    last_mark: str = ""
     again: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
@@ -91,6 +93,8 @@ def decide(
             at = at.as_written(target.starts.get(place.mirror)).at_end(ending=ending)
             answer = at.answer
             outcome, reason = at.judge(config, hindrance, target, place.mirror)
+            if reason is not None and reason.code is ReasonCode.POSITION_NOT_THERE:
+                answer = replace(answer, exactness=Exactness.LOST, why=str(reason))
             anew = renew or found is None or found.metadata != commit.metadata
             if outcome is PositionOutcome.UNCHANGED and anew and hindrance is None:
                 outcome, reason = PositionOutcome.NOT_ATTEMPTED, None
@@ -127,13 +131,18 @@ def _sure(
 
 
 def placed(group: TranslatedGroup) -> TranslatedGroup:
-    """Return a share group's position, which may lie after its start offset."""
+    """Return a share group's position, which may lie after its start offset.
+
+    What it had accepted in the last look counts only under the same mark: else it may have been set
+    back since, and have accepted as many records as before, but others.
+    """
     stands = group.group.stands
     if not stands:
         return group
     commits, again = dict(group.group.commits), {}
+    known = group.last if group.group.mark and group.group.mark == group.last_mark else {}
     for tp, stand in stands.items():
-        last = group.last.get(tp)
+        last = known.get(tp)
         offset, again[tp] = stand.place(last.source if last is not None else -1)
         commits[tp] = Commit(offset, lag=stand.lag)
     return replace(group, group=replace(group.group, commits=commits), again=again)
@@ -168,7 +177,7 @@ class _Here:
     ) -> tuple[PositionOutcome, Reason | None]:
         """Return the outcome for the offset; without a reason it is to be written."""
         offset, waits = self.answer.offset, self._waits()
-        if self.known == offset and waits is None:
+        if self.known == offset and waits is None and not 0 <= target.ends.get(mirror, -1) < offset:
             return PositionOutcome.UNCHANGED, None
         return PositionOutcome.NOT_ATTEMPTED, (
             waits

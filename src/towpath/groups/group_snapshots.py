@@ -30,10 +30,13 @@ def group_entry(
     rows: dict[TopicName, list[SeenPosition]] = {}
     known_ids = {**(last.ids if last is not None else {}), **ids}
     here = {position.tp for position in report.positions}
-    for tp, each in old.items():
-        same = last is not None and last.ids.get(tp.topic) == known_ids.get(tp.topic)
-        if tp not in here and same:
-            rows.setdefault(tp.topic, []).append(each)
+    kept = {
+        tp: each
+        for tp, each in old.items()
+        if tp not in here and last and last.ids.get(tp.topic) == known_ids.get(tp.topic)
+    }
+    for tp, each in kept.items():
+        rows.setdefault(tp.topic, []).append(each)
     for position in report.positions:
         row = _row(position, old.get(position.tp, _NOTHING))
         rows.setdefault(position.tp.topic, []).append(row)
@@ -48,7 +51,15 @@ def group_entry(
         topics={topic: tuple(sorted(rows[topic])) for topic in sorted(rows)},
         type=report.type or (last.type if last is not None else ""),
         committed=report.committed or (last.committed if last is not None else 0),
+        mark=_mark(report.mark, last.mark if last is not None else "", kept=bool(kept)),
     )
+
+
+def _mark(now: str, before: str, *, kept: bool) -> str:
+    """Return the mark that holds for all positions, also for those that are kept from before."""
+    if not now or now == before:
+        return before
+    return "" if kept else now
 
 
 def _row(position: GroupPosition, last: SeenPosition) -> SeenPosition:

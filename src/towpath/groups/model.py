@@ -108,6 +108,7 @@ class GroupReport:
             0 for unknown.
         expires: How long the target keeps what is committed.
         remarks: What else is to be known of it.
+        mark: The mark of a share group at the source; "" for unknown.
     """
 
     group: ClientGroup
@@ -122,6 +123,7 @@ class GroupReport:
     committed: int = 0
     expires: Expiry = Expiry.BY_COMMIT
     remarks: tuple[Reason, ...] = ()
+    mark: str = ""
 
     @property
     def all_committed(self) -> bool:

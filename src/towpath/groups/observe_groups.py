@@ -37,6 +37,7 @@ class SourceGroup:
         type: Its type in the words of Kafka, in small letters; "" for unknown.
         stands: What is known of a share group in each partition.
         pending: Partitions in which an open transaction commits an offset.
+        mark: The mark of a share group, unchanged while it was looked at; "" for unknown.
     """
 
     group: ClientGroup
@@ -47,6 +48,7 @@ class SourceGroup:
     type: str = ""
     stands: Mapping[TopicPartition, ShareStand] = field(default_factory=dict)
     pending: frozenset[TopicPartition] = frozenset()
+    mark: str = ""
 
     @property
     def reads(self) -> frozenset[TopicPartition]:
@@ -107,7 +109,10 @@ def source_now(
     known = {each.group: each.coordinator for each in wanted}
     said, now = source.groups.offsets(known, known, stable=stable, telling=True), now_ms()
     shares = {each: said[each] for each in said if each.kind is GroupKind.SHARE and said[each]}
+    sharing = {group: known[group] for group in shares}
+    marks = source.groups.share_marks(sharing)
     there = stands(source, shares, known)
+    after = source.groups.share_marks(sharing)
     groups = {
         each.group.name: SourceGroup(
             group=each.group,
@@ -118,6 +123,7 @@ def source_now(
             pending=frozenset(tp for tp, at in said[each.group].items() if at.pending),
             type=each.type.lower(),
             stands=there.get(each.group, {}),
+            mark=_if_same(marks.get(each.group, ""), after.get(each.group, "")),
         )
         for each in wanted
         if said.get(each.group)
@@ -131,6 +137,10 @@ def source_now(
         unlisted=tuple(listing.failed.values()),
         listed=frozenset(listing.groups),
     )
+
+
+def _if_same(before: str, after: str) -> str:
+    return before if before == after else ""
 
 
 def source_known(config: GroupsConfig, books: LinkBooks) -> SourceView:

@@ -296,7 +296,9 @@ class GroupSync:
             for name, group in sorted(source.groups.items())
             if self._reads_mirrored(group.reads)
         }
-        yield from with_target_names(read, self._config.target_name, self._last)
+        for each in with_target_names(read, self._config.target_name, self._last):
+            known = self._memory.of(each.group.group.name)
+            yield replace(each, last_mark=known.mark if known is not None else "")
 
     def _last(self, name: str) -> Mapping[TopicPartition, SeenPosition]:
         known = self._memory.of(name)

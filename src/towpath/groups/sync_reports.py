@@ -45,6 +45,7 @@ def reports(
             positions=by_group.get(each.group.group, ()),
             due=due[each.group.group],
             type=each.group.type,
+            mark=each.group.mark,
         )
 
 

@@ -28,10 +28,10 @@ def holes(text: str, fill: int) -> str:
 
 def target_lost(partition: str, acknowledged: int, found: int, unit: str) -> str:
     """Return a sentence about acknowledged records that a target partition has lost."""
+    rest = f"ends at {unit} {found - 1}" if found > 0 else f"has no {unit} at all"
     return (
         f"target: {partition} lost records that it had acknowledged: {unit}"
-        f" {acknowledged - 1} was acknowledged, and the log ends at {unit}"
-        f" {found - 1} {LOST}"
+        f" {acknowledged - 1} was acknowledged, and the log {rest} {LOST}"
     )
 
 

@@ -12,6 +12,7 @@ from towpath.groups.group_snapshots import group_entry
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
 from towpath.groups.unread import PassedOver
 from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import Gap
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.mirror.cutover.cuts import cuts
 from towpath.mirror.cutover.groups_left import open_transactions, skipped, unmoved
@@ -146,6 +147,26 @@ def test_a_group_that_moved_at_the_source_is_told_by_what_is_known() -> None:
         assert f"{where} {now} now: " in text
     assert "clients read there, or somebody set it on" in on
     assert "somebody set it back" in back
+    share = replace(DUE, reason=AHEAD, source=SourceOffset(2), again=3)
+    [text] = unmoved(report(share), books)
+    assert "somebody set it back, or its members came and went" in text
+    why = Reason.of(ReasonCode.SOURCE_CUT, end=2)
+    books.take(
+        Gap(
+            link=LINK,
+            topic=ROW.topic,
+            partition=ROW.partition,
+            producer_id=cut.producer_id,
+            first=SourceOffset(2),
+            end=SourceOffset(5),
+            why=why,
+            went_on=False,
+            at=1,
+        )
+    )
+    assert "lost records there since" in told(2)
+    assert "SOURCE_CUT" in told(2)
+    assert "set it back" not in told(2)
     assert "clients read there" not in back
 
 

@@ -31,6 +31,10 @@ ConsumerGroupDescribeRequest = _message("ConsumerGroupDescribeRequest")
 """Asks for the members of groups of KIP-848."""
 ConsumerGroupDescribeResponse = _message("ConsumerGroupDescribeResponse")
 """The members of groups of KIP-848, and what they read."""
+ShareGroupDescribeRequest = _message("ShareGroupDescribeRequest")
+"""Asks for the members and the epoch of share groups."""
+ShareGroupDescribeResponse = _message("ShareGroupDescribeResponse")
+"""The members and the epoch of share groups."""
 FetchSnapshotRequest = _message("FetchSnapshotRequest")
 """Asks the leader of a quorum of controllers for a part of a snapshot of its log."""
 FetchSnapshotResponse = _message("FetchSnapshotResponse")

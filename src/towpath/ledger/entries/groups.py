@@ -52,6 +52,8 @@ class SeenGroup:
         type: Its type at the source in the words of Kafka, in small letters; "" for unknown.
         committed: Since when nothing that the target has of it was committed anew, in ms since
             1970; 0 for unknown.
+        mark: The mark under which a share group had all these positions; "" for unknown. While it
+            is the same, nobody has set the group back.
     """
 
     kind: ClassVar[str] = "group"
@@ -66,6 +68,7 @@ class SeenGroup:
     topics: Mapping[TopicName, tuple[SeenPosition, ...]]
     type: str = ""
     committed: int = 0
+    mark: str = ""
 
     @property
     def client(self) -> ClientGroup:

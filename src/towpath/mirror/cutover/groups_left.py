@@ -14,6 +14,9 @@ from towpath.model.reasons import Reason, ReasonCode
 _PASSES_AWAY = frozenset({ReasonCode.GROUP_MAY_EXPIRE, ReasonCode.GROUP_NOT_RENEWED})
 """Why offsets that were committed just now may expire before clients come."""
 
+_OTHER_LOG = frozenset({ReasonCode.SOURCE_CUT, ReasonCode.SOURCE_TOPIC_RECREATED})
+"""Why an offset at the source may not mean the same record as before."""
+
 
 def unmoved(report: SyncReport, books: LinkBooks, *, rehearsed: bool = False) -> list[str]:
     """Return a text for each group offset that prevents clients from moving.
@@ -89,16 +92,32 @@ def _reads_on(position: GroupPosition, books: LinkBooks) -> str:
     last = seen.positions.get(position.tp) if seen is not None else None
     if last is None or last.base < 0 or last.base == position.source:
         return ""
-    who = (
-        "clients read there, or somebody set it on"
-        if position.source > last.base
-        else "somebody set it back, an operator or a client"
-    )
     return (
         f"; it stood at offset {last.base} at the source when the target got its position, and"
-        f" stands at {position.source} now: {who}. Let its clients run on one side only; if the"
-        " target's position is the wrong one, delete the group there and cut over again"
+        f" stands at {position.source} now: {_who(position, last.base, books)}. Let its clients run"
+        " on one side only; if the target's position is the wrong one, delete the group there and"
+        " cut over again"
     )
+
+
+def _who(position: GroupPosition, base: int, books: LinkBooks) -> str:
+    """Return what is known of why a group stands elsewhere at the source than before."""
+    if position.source > base:
+        return "clients read there, or somebody set it on"
+    changed = {code for gap in books.of(position.tp).gaps for code in gap.why.codes} & _OTHER_LOG
+    if position.tp.topic in books.restarts:
+        changed |= {ReasonCode.SOURCE_TOPIC_RECREATED}
+    if changed:
+        return (
+            "the source has lost records there since, or has them in another topic of that name"
+            f" ({', '.join(sorted(changed))}), so its offsets may mean other records"
+        )
+    if position.again:
+        return (
+            "somebody set it back, or its members came and went, and its brokers do not tell which"
+            " of the records behind that it has accepted"
+        )
+    return "somebody set it back, an operator or a client"
 
 
 def _is_of_another(position: GroupPosition) -> bool:

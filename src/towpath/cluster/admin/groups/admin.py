@@ -22,6 +22,7 @@ from towpath.cluster.admin.groups.listing import (
     listed,
 )
 from towpath.cluster.admin.groups.making import assignors, make_groups
+from towpath.cluster.admin.groups.share_marks import Marks, share_marks
 from towpath.cluster.admin.groups.subscriptions import Subscriptions, subscriptions
 from towpath.cluster.admin.leaders import by_topic, each_partition
 from towpath.cluster.codes import refused
@@ -72,6 +73,10 @@ class GroupAdmin:
     def subscriptions(self, groups: Iterable[GroupState]) -> Subscriptions:
         """Return the topics that members of groups subscribe to."""
         return subscriptions(self._control, groups, self._deadline())
+
+    def share_marks(self, known: Mapping[ClientGroup, Broker]) -> Marks:
+        """Return marks of share groups, given their coordinators; see `share_marks`."""
+        return share_marks(self._control, known, self._deadline()) if known else {}
 
     def connect(self) -> dict[str, str]:
         """Return the states of Kafka Connect's worker groups, such as MirrorMaker 2's.
