@@ -24,7 +24,7 @@ from towpath.cluster.admin import Admin
 from towpath.dev.zookeeper import ZooKeeperCluster
 from towpath.kraft.config import load_kraft
 from towpath.kraft.run.migration import Migration
-from towpath.kraft.standing.alarms import quotas_left
+from towpath.kraft.standing.alarms import quotas_left, states_not_made
 from towpath.model.acl import Acl, Operation, Pattern, Permission, Resource
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side, TopicName, TopicPartition
@@ -198,6 +198,6 @@ def _settled(lab: ZooKeeperCluster) -> None:
     end = time.monotonic() + 120
     with Migration(load_kraft(lab.config)) as migration:
         while (compared := (seen := migration.look().seen).comparison) and not compared.equal:
-            if quotas_left(seen):
+            if quotas_left(seen) or states_not_made(seen):
                 return  # which the next command mends
             assert time.monotonic() < end, compared.differences

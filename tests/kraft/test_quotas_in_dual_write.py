@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
-from kazoo.client import KazooClient
 
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
 from tests.support.kraft.quotas import QUOTA_KINDS
 from tests.support.kraft.runs import arguments, entries, run_whole
+from tests.support.kraft.sessions import znodes_of
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
 from towpath.dev.zookeeper import ZooKeeperCluster
@@ -41,17 +39,6 @@ def _set_config(lab: ZooKeeperCluster, value: str | None) -> None:
     about = ConfigResource(ConfigResource.Type.TOPIC, "limited", incremental_configs=[entry])
     admin = AdminClient({"bootstrap.servers": lab.back_door})
     admin.incremental_alter_configs([about])[about].result(30)
-
-
-@contextmanager
-def znodes_of(lab: ZooKeeperCluster) -> Iterator[KazooClient]:
-    znodes = KazooClient(lab.connect)
-    znodes.start(20)
-    try:
-        yield znodes
-    finally:
-        znodes.stop()
-        znodes.close()
 
 
 def ended_while_it_waits(lab: ZooKeeperCluster) -> Program:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from threading import Event
-from typing import Any, cast
 
 import pytest
 
+from tests.support.kraft.waits import tools
 from tests.support.kraft.worlds import (
     UNEQUAL,
     at_stage,
@@ -20,8 +19,6 @@ from tests.support.kraft.worlds import (
 )
 from towpath.kraft.decide.outline import outline
 from towpath.kraft.decide.planner import next_step
-from towpath.kraft.do.tools import Tools
-from towpath.kraft.do.waiting import StepWaits
 from towpath.kraft.errors import StepLateError, StepRefusedError
 from towpath.kraft.facts.image import ClusterImage
 from towpath.kraft.facts.nouns import Alarm, Goal, NodeId, Stage
@@ -31,7 +28,6 @@ from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.standing.states import stage_of
 from towpath.kraft.steps import compare
 from towpath.kraft.steps.restart_controller import RestartController
-from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.model.quota import Entity, EntityKind
 
 _CONFIG = kraft_config()
@@ -100,39 +96,19 @@ def test_no_leader_is_elected_where_that_would_finalize_or_forget_users() -> Non
     assert step == RestartController(NodeId(3002), flag=True), "the flag comes first"
 
 
-class Logging:
-    """A driver that has the log of a controller."""
-
-    def __init__(self, log: str) -> None:
-        self._log = log
-
-    def log(self, lines: int) -> str:
-        del lines
-        return self._log
-
-
-def tools(seen: Observation, log: str = "", copy: str = "1s") -> Tools:
-    config = _CONFIG.model_copy(
-        update={"limits": _CONFIG.limits.model_validate({"copy": copy, "pause": "0s"})}
-    )
-    drivers = cast("Any", dict.fromkeys(seen.controllers, Logging(log)))
-    waits = StepWaits(config.limits, drivers, lambda _: seen, lambda _: None, Event())
-    return Tools(config, drivers, waits, cast("Any", None), ZooKeeper(config.zookeeper))
-
-
 def test_a_wait_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "_LOST", 0.2)
     with pytest.raises(StepRefusedError, match="the quotas of client-id app were deleted"):
-        compare._await_equal(tools(left(Stage.DUAL_WRITE, (_CLIENT,)), copy="1m"))
+        compare._await_equal(tools(_CONFIG, left(Stage.DUAL_WRITE, (_CLIENT,)), copy="1m"))
 
 
 def test_a_wait_that_was_too_long_tells_what_the_leader_logged() -> None:
     seen = replace(at_stage(_CONFIG, Stage.DUAL_WRITE), comparison=UNEQUAL)
     log = "INFO all is well\n[1] ERROR Encountered zk migration fault: Unhandled error\n  at x\n"
     with pytest.raises(StepLateError) as caught:
-        compare._await_equal(tools(seen, log))
+        compare._await_equal(tools(_CONFIG, seen, log))
     leader = seen.quorum.leader if seen.quorum else 0
     assert f"log of controller {leader} says: [1] ERROR Encountered zk" in str(caught.value)
     with pytest.raises(StepLateError) as silent:
-        compare._await_equal(tools(seen))
+        compare._await_equal(tools(_CONFIG, seen))
     assert "the log of controller" not in str(silent.value)

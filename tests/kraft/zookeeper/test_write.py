@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import signal
 import threading
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
+from kazoo.security import OPEN_ACL_UNSAFE, make_digest_acl
 
 from tests.support.kraft import ensembles, znodes
 from tests.support.kraft.ensembles import Ensemble
@@ -19,6 +21,7 @@ from towpath.kraft.errors import (
     ZooKeeperHeldError,
     ZooKeeperLockLostError,
 )
+from towpath.kraft.facts.image import PartitionImage
 from towpath.kraft.zookeeper.client import ZooKeeper
 from towpath.kraft.zookeeper.write import ReleasedZnodes
 from towpath.model.nouns import TopicName, TopicPartition
@@ -91,6 +94,28 @@ def test_versions_of_states_are_raised_and_nothing_else_changes(
     assert zookeeper.raise_versions(wanted, soon()) == 0
     lower = dict.fromkeys(wanted, 3)
     assert zookeeper.raise_versions(lower, soon()) == 0, "they are never lowered"
+
+
+def test_missing_states_are_made_with_the_access_of_their_topic_and_others_stay(
+    zookeeper: ZooKeeper, client: KazooClient
+) -> None:
+    topic, before = "/brokers/topics/orders", client.get(STATES[0])
+    client.set_acls(topic, [make_digest_acl("kafka", "secret", all=True), OPEN_ACL_UNSAFE[0]])
+    client.delete("/brokers/topics/orders/partitions/1", recursive=True)
+    state = PartitionImage(replicas=(1, 2), isr=(2, 1), leader=2, leader_epoch=7, partition_epoch=9)
+    named = [("orders", 0), ("orders", 1), ("orders", 5), ("gone", 0)]
+    wanted = {TopicPartition(TopicName(name), index): state for name, index in named}
+    assert zookeeper.make_states(wanted, 5, soon()) == 2
+    assert client.get(STATES[0]) == before
+    made, told = client.get(STATES[1])
+    assert json.loads(made) == {
+        "version": 1, "leader": 2, "leader_epoch": 7, "controller_epoch": 5, "isr": [2, 1],
+    }  # fmt: skip
+    assert told.version == 0
+    assert client.get_acls(STATES[1])[0] == client.get_acls(topic)[0]
+    assert client.exists("/brokers/topics/orders/partitions/5/state")
+    assert not client.exists("/brokers/topics/gone")
+    assert zookeeper.make_states(wanted, 5, soon()) == 0, "they are there"
 
 
 def test_states_that_a_controller_writes_meanwhile_are_read_again(

@@ -16,10 +16,12 @@ from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding, Refused
 from towpath.kraft.standing import disks
 from towpath.kraft.standing.alarms import (
+    behind,
     flagless,
     may_lead_empty,
     quotas_left,
     running_flagless,
+    states_not_made,
     without_log,
 )
 from towpath.kraft.steps.await_healthy import AwaitHealthy
@@ -207,10 +209,11 @@ def prove_equal(facts: Facts, *, probe: bool) -> KraftStep | Refused | None:
     comparison, quorum = facts.seen.comparison, facts.seen.quorum
     if comparison is None or quorum is None:
         return Refused.by(Finding.of(FindingCode.NOT_COMPARED))
-    if quotas_left(facts.seen):
+    if quotas_left(facts.seen) or states_not_made(facts.seen):
         return _rewrite(facts, quorum.leader)
     probed = facts.seen.proven.probed == quorum.epoch
-    return None if comparison.equal and (probed or not probe) else Compare()
+    equal = comparison.equal and not behind(facts.seen)
+    return None if equal and (probed or not probe) else Compare()
 
 
 def _rewrite(facts: Facts, leader: NodeId) -> KraftStep | Refused:
@@ -219,7 +222,7 @@ def _rewrite(facts: Facts, leader: NodeId) -> KraftStep | Refused:
     None is elected on purpose while one without the flag might be, which would finalize, nor where
     a node that loads the log forgets users, which the next leader deletes from ZooKeeper then.
     """
-    bad = {Alarm.QUOTAS_LEFT, Alarm.USERS_DELETED}
+    bad = {Alarm.QUOTAS_LEFT, Alarm.STATES_NOT_MADE, Alarm.USERS_DELETED}
     if flagless(facts.seen) or facts.standing.has(Alarm.USERS_DELETED):
         return Refused(tuple(each.finding for each in facts.standing.alarms if each.alarm in bad))
     return RestartController(leader, flag=True, rewrite=True)

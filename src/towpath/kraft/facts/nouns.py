@@ -74,6 +74,8 @@ class Alarm(StrEnum):
     FLAG_MISSING = "flag_missing"
     UNEQUAL = "unequal"
     QUOTAS_LEFT = "quotas_left"
+    STATES_NOT_MADE = "states_not_made"
+    ZOOKEEPER_BEHIND = "zookeeper_behind"
     UNWRITABLE = "unwritable"
     ENDS_BROKERS = "ends_brokers"
     KRAFT_ONLY = "kraft_only"

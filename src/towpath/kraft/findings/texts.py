@@ -53,6 +53,22 @@ _STATES: Mapping[FindingCode, FindingText] = {
         " restarts the leading controller for it; or set these quotas again, and delete them"
         " behind the migration",
     ),
+    FindingCode.STATES_NOT_MADE: stop(
+        "ZooKeeper has no state of {count} partitions that were added while a leading controller"
+        " ended: {partitions}; a new leader of Kafka 3.9 writes such a state without making it, so"
+        " it writes nothing behind it, and tries again for ever",
+        "`kraft run` (or `kraft rollback`) makes these states as the metadata log has them, and"
+        " restarts the leading controller, which then writes all that differs; restart it by hand"
+        " before that, and it stops at the same place",
+    ),
+    FindingCode.ZOOKEEPER_BEHIND: stop(
+        "the leading controller does not write to ZooKeeper: `/migration` is at offset {offset},"
+        " and the metadata log ends at {end}; changes do not arrive, so that both are equal only"
+        " until the next one",
+        "wait, if the cluster is busy or this controller has just been elected; if it stays, read"
+        " the errors in its log (`Encountered ZooKeeper error`, `zk migration fault`), and restart"
+        " it with its flag: the next leader writes all that differs",
+    ),
     FindingCode.UNWRITABLE: stop(
         "the metadata log holds ACLs, quotas or users under names that ZooKeeper cannot hold:"
         " {names}; from the next election of a controller on nothing is written to ZooKeeper",

@@ -13,11 +13,12 @@ from towpath.kraft.decide.moves import Facts
 from towpath.kraft.decide.next_steps import next_steps
 from towpath.kraft.decide.outline import Outline, PlannedStep
 from towpath.kraft.facts.nouns import Stage
-from towpath.kraft.facts.seen import NodeSeen
+from towpath.kraft.facts.seen import NodeSeen, Observation
 from towpath.kraft.findings.codes import Severity
 from towpath.kraft.findings.findings import Finding, several
 from towpath.kraft.run.loop import RunEnd
 from towpath.kraft.show.data import change_lines, findings_of_nodes, kip_name
+from towpath.kraft.standing.alarms import behind, states_not_made
 from towpath.kraft.standing.states import KraftStanding
 from towpath.model.amounts import count, counted, span
 from towpath.runtime.clock import now_ms, readable
@@ -115,7 +116,8 @@ def _lines(facts: Facts) -> Iterator[str]:
             f"! {count(n)} records not understood: {what}" for what, n in seen.log.unread.items()
         )
     if seen.comparison is not None:
-        yield from _compared(seen.comparison.differences, sum(seen.comparison.compared.values()))
+        things, written = sum(seen.comparison.compared.values()), not _unwritten(seen)
+        yield from _compared(seen.comparison.differences, things, written=written)
         if seen.comparison.unproven:
             named = several(seen.comparison.unproven)
             yield f"! encoded passwords that both stores have, not known if the same: {named}"
@@ -129,8 +131,14 @@ def _ensemble(facts: Facts) -> str:
     return f"; {servers.voting} of {servers.size} voting servers serve, {servers.spare} to spare"
 
 
-def _compared(differences: tuple[Any, ...], things: int) -> Iterator[str]:
-    if not differences:
+def _unwritten(seen: Observation) -> bool:
+    return behind(seen) or bool(states_not_made(seen))
+
+
+def _compared(differences: tuple[Any, ...], things: int, *, written: bool) -> Iterator[str]:
+    if not differences and not written:
+        yield f"! {count(things)} things are equal, and changes do not arrive: see above"
+    elif not differences:
         yield f"✓ ZooKeeper and the metadata log are equal: {count(things)} things compared"
     for each in differences[:_DIFFERENCES]:
         yield (

@@ -9,6 +9,7 @@ from towpath.kraft.facts.nodes import in_mode, shown_mode
 from towpath.kraft.facts.nouns import Alarm, BrokerMode, LogState, NodeId, Stage
 from towpath.kraft.facts.quotas import left_behind
 from towpath.kraft.facts.seen import MigrationZnode, NodeSeen, Observation, Oddity, has_flag
+from towpath.kraft.facts.states import not_made
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 
@@ -16,6 +17,9 @@ _JUST_COPIED = 100
 """Records behind a copy within which `/migration` may still be at -1.
 
 ZooKeeper is read a moment before the log, and an idle log grows by two records a second."""
+
+_BUSY = 1_000
+"""Records by which `/migration` may be behind under a leader that writes."""
 
 _COPIED_NOTHING = frozenset({LogState.PRE_MIGRATION, LogState.NONE})
 
@@ -247,6 +251,40 @@ def _quotas_left(seen: Observation, stage: Stage) -> Finding | None:
     return Finding.of(FindingCode.QUOTAS_LEFT, quotas=left) if left else None
 
 
+def states_not_made(seen: Observation) -> tuple[str, ...]:
+    """Return the partitions without a state in ZooKeeper, at which leaders stop to write."""
+    if seen.zookeeper is None or seen.log is None or not in_log(seen, LogState.MIGRATION):
+        return ()
+    return tuple(map(str, sorted(not_made(seen.zookeeper, seen.log.image))))
+
+
+def _states_not_made(seen: Observation, stage: Stage) -> Finding | None:
+    lost = states_not_made(seen) if stage in _BOTH_WRITTEN else ()
+    if not lost:
+        return None
+    return Finding.of(FindingCode.STATES_NOT_MADE, count=len(lost), partitions=lost)
+
+
+def behind(seen: Observation) -> bool:
+    """Return whether the leading controller has not written to ZooKeeper for long.
+
+    It writes the offset of each change into `/migration`, also of those that change nothing. The
+    first one is written once all that differed is (`KRaftMigrationDriver.java`).
+    """
+    log, znode, quorum = seen.log, anchor(seen), seen.quorum
+    if log is None or znode is None or quorum is None or znode.offset < 0:
+        return False
+    begun = znode.offset_epoch >= quorum.epoch
+    return log.end - znode.offset > (_BUSY if begun else _JUST_COPIED)
+
+
+def _zookeeper_behind(seen: Observation, stage: Stage) -> Finding | None:
+    znode, log = anchor(seen), seen.log
+    if stage not in _BOTH_WRITTEN or znode is None or log is None or not behind(seen):
+        return None
+    return Finding.of(FindingCode.ZOOKEEPER_BEHIND, offset=znode.offset, end=log.end)
+
+
 def _ends_brokers(seen: Observation, stage: Stage) -> Finding | None:
     odd = seen.zookeeper.odd if seen.zookeeper is not None and stage is not Stage.FINAL else ()
     paths = sorted(each.path for each in odd if each.oddity is Oddity.ENDS_BROKERS)
@@ -262,6 +300,8 @@ _LOOKS: dict[Alarm, Callable[[Observation, Stage], Finding | None]] = {
     Alarm.STRANDED: _stranded,
     Alarm.FLAG_MISSING: _flag_missing,
     Alarm.QUOTAS_LEFT: _quotas_left,
+    Alarm.STATES_NOT_MADE: _states_not_made,
+    Alarm.ZOOKEEPER_BEHIND: _zookeeper_behind,
     Alarm.UNEQUAL: _unequal,
     Alarm.UNWRITABLE: _unwritable,
     Alarm.ENDS_BROKERS: _ends_brokers,

@@ -16,7 +16,7 @@ from towpath.kraft.facts.seen import Observation
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftEvent
-from towpath.kraft.standing.alarms import quotas_left
+from towpath.kraft.standing.alarms import behind, quotas_left, states_not_made
 from towpath.kraft.steps.elections import EQUAL
 from towpath.kraft.steps.step import KraftStep
 from towpath.model.errors import TowpathError
@@ -24,9 +24,10 @@ from towpath.model.errors import TowpathError
 _NAMED = 3
 """Number of differences that a sentence names."""
 _LOST = 10.0
-"""Seconds that a deleted quota may be in ZooKeeper: setting it anew, which writes it, ends that."""
+"""Seconds for which a deleted quota may be in ZooKeeper, or a state may not be there: setting the
+quota anew, which writes it, ends that; and a topic that is just made has no states at first."""
 _LOG_LINES = 2_000
-_FAULTS = "zk migration fault", "MigrationClientException"
+_FAULTS = "zk migration fault", "MigrationClientException", "Encountered ZooKeeper error"
 """What the log of a controller has where a write to ZooKeeper failed (`KRaftMigrationDriver`)."""
 
 
@@ -58,7 +59,7 @@ class Compare(KraftStep):
         """Wait for equal stores while both are written, then send the probe.
 
         Raises:
-            StepRefusedError: A quota was deleted that the leader never deletes from ZooKeeper.
+            StepRefusedError: The leader will never write what differs; another one will.
             StepLateError: They were not equal in time, or the probe did not pass.
             ClusterError: The brokers refused the probe topic.
         """
@@ -90,7 +91,7 @@ def _await_equal(tools: Tools) -> None:
     """Wait until both stores are equal; one that comes too late has the leader's own errors.
 
     Raises:
-        StepRefusedError: A quota was deleted that the leader never deletes from ZooKeeper.
+        StepRefusedError: The leader will never write what differs; another one will.
         StepLateError: They were not equal in time.
     """
     began: float | None = None
@@ -98,10 +99,10 @@ def _await_equal(tools: Tools) -> None:
 
     def missing(seen: Observation) -> str | None:
         nonlocal began, last
-        last, left = seen, quotas_left(seen)
-        began = None if not left else began if began is not None else time.monotonic()
-        if began is not None and time.monotonic() - began > _LOST:
-            raise StepRefusedError("Compare", Finding.of(FindingCode.QUOTAS_LEFT, quotas=left).what)
+        last, lost = seen, _lost(seen)
+        began = None if lost is None else began if began is not None else time.monotonic()
+        if lost is not None and began is not None and time.monotonic() - began > _LOST:
+            raise StepRefusedError("Compare", lost.what)
         return _not_equal(seen)
 
     try:
@@ -109,6 +110,15 @@ def _await_equal(tools: Tools) -> None:
     except StepLateError as late:
         found = late.found + _said_by_leader(tools, last)
         raise StepLateError(late.what, late.seconds, late.limit, found) from None
+
+
+def _lost(seen: Observation) -> Finding | None:
+    """Return what this leader will never write, and the next one will."""
+    if quotas := quotas_left(seen):
+        return Finding.of(FindingCode.QUOTAS_LEFT, quotas=quotas)
+    if states := states_not_made(seen):
+        return Finding.of(FindingCode.STATES_NOT_MADE, count=len(states), partitions=states)
+    return None
 
 
 def _said_by_leader(tools: Tools, seen: Observation | None) -> str:
@@ -131,7 +141,8 @@ def _not_equal(seen: Observation) -> str | None:
         return "ZooKeeper and the metadata log could not be compared"
     found = seen.comparison.differences
     if not found:
-        return None
+        late = behind(seen)
+        return "they are, and the leading controller has written nothing since" if late else None
     named = "; ".join(
         f"{each.kind} {each.name}: ZooKeeper has {each.zookeeper or 'nothing'}, the log"
         f" {each.log or 'nothing'}"

@@ -11,12 +11,13 @@ from towpath.kraft.do.quorum import await_quorum
 from towpath.kraft.do.tools import StepFacts, Tools, since
 from towpath.kraft.do.waiting import unchanged
 from towpath.kraft.facts.nouns import NodeId
-from towpath.kraft.facts.seen import Observation
+from towpath.kraft.facts.seen import Observation, Oddity
+from towpath.kraft.facts.states import to_make
 from towpath.kraft.files.configs import Properties, controller_properties
 from towpath.kraft.findings.findings import Refused, several
 from towpath.kraft.journal import KraftEvent
 from towpath.kraft.reach.kubernetes.hand_book import HandBook, Held
-from towpath.kraft.standing.alarms import quotas_left
+from towpath.kraft.standing.alarms import quotas_left, states_not_made
 from towpath.kraft.steps.elections import EQUAL, elected, with_node
 from towpath.kraft.steps.foretell import controller_started, stopped
 from towpath.kraft.steps.step import WritingStep
@@ -29,7 +30,8 @@ class RestartController(WritingStep):
     Attributes:
         flag: Whether it gets the flag.
         rewrite: Whether it is restarted, though nothing about it is to change, so that the next
-            leader writes to ZooKeeper what this one has lost (`facts.quotas`).
+            leader writes to ZooKeeper what this one has lost (`facts.quotas`), or cannot write, as
+            a state is missing that is made then (`facts.states`).
     """
 
     flag: bool
@@ -89,7 +91,9 @@ class RestartController(WritingStep):
         wanted = self.required(tools.config, seen)
         there, facts = seen.controllers.get(node), dict[str, object]()
         runs = there is not None and there.running and not there.stale and there.flag is self.flag
-        still = self.rewrite and bool(quotas_left(seen))
+        still = self.rewrite and _not_rewritten(seen) is not None
+        if self.rewrite:
+            _make_states(tools, seen)
         if there is None or not runs or still or dict(there.properties) != dict(wanted):
             tools.write(node, wanted, whole=True)
             facts |= tools.stop(node)
@@ -100,7 +104,7 @@ class RestartController(WritingStep):
         await_quorum(tools, [node], lambda: left)
         if self.rewrite:
             what = "the next leader has written to ZooKeeper what differs"
-            tools.waits.until(what, "copy", _not_rewritten, [node], lambda: left)
+            tools.waits.until(what, "copy", lambda it: _lacking(tools, it), [node], lambda: left)
         return {**facts, "start_seconds": since(began)}
 
     def by_hand(self, book: HandBook, held: Held) -> tuple[list[str], Held]:
@@ -117,9 +121,31 @@ def _rewritten(seen: Observation) -> Observation:
     if seen.zookeeper is None or seen.log is None:
         return seen
     image = replace(seen.zookeeper.image, quotas=seen.log.image.quotas)
-    return replace(seen, zookeeper=replace(seen.zookeeper, image=image), comparison=EQUAL)
+    odd = tuple(each for each in seen.zookeeper.odd if each.oddity is not Oddity.NO_STATE)
+    zookeeper = replace(seen.zookeeper, image=image, odd=odd)
+    return replace(seen, zookeeper=zookeeper, comparison=EQUAL)
+
+
+def _make_states(tools: Tools, seen: Observation) -> None:
+    """Make the states that the next leader writes without making them, and would stop at."""
+    if seen.zookeeper is None or seen.log is None or seen.quorum is None:
+        return
+    if wanted := to_make(seen.zookeeper, seen.log.image):
+        named = several(tuple(map(str, sorted(wanted))))
+        tools.waits.tell(f"making the missing states of partitions {named} in ZooKeeper")
+        tools.zookeeper.make_states(wanted, seen.quorum.epoch, tools.patience)
+
+
+def _lacking(tools: Tools, seen: Observation) -> str | None:
+    """Return what ZooKeeper still lacks; states of partitions added just now are made at once."""
+    if states_not_made(seen):
+        _make_states(tools, seen)
+    return _not_rewritten(seen)
 
 
 def _not_rewritten(seen: Observation) -> str | None:
-    left = quotas_left(seen)
-    return f"ZooKeeper still has the quotas of {several(left)}" if left else None
+    if left := quotas_left(seen):
+        return f"ZooKeeper still has the quotas of {several(left)}"
+    if lost := states_not_made(seen):
+        return f"ZooKeeper has no state of partitions {several(lost)}"
+    return None

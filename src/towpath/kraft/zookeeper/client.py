@@ -9,6 +9,7 @@ from typing import Self
 from towpath.kraft.config.file import ZooKeeperConfig
 from towpath.kraft.facts.seen import ZooKeeperSeen
 from towpath.kraft.facts.servers import EnsembleSeen
+from towpath.kraft.facts.states import States
 from towpath.kraft.facts.surroundings import ClientsSeen
 from towpath.kraft.zookeeper.clients import clients
 from towpath.kraft.zookeeper.ensemble import ensemble
@@ -16,6 +17,7 @@ from towpath.kraft.zookeeper.lock import ClusterLock, Waiting, take
 from towpath.kraft.zookeeper.neighbours import neighbours
 from towpath.kraft.zookeeper.read import read
 from towpath.kraft.zookeeper.session import ZooKeeperSession
+from towpath.kraft.zookeeper.states import make_states
 from towpath.kraft.zookeeper.versions import raise_versions
 from towpath.kraft.zookeeper.write import ReleasedZnodes, raise_epoch, release
 from towpath.model.nouns import TopicPartition
@@ -86,6 +88,10 @@ class ZooKeeper:
     def raise_versions(self, wanted: Mapping[TopicPartition, int], deadline: Deadline) -> int:
         """Raise versions of partition states; return the number of writes. See `raise_versions`."""
         return raise_versions(self._session, wanted, deadline)
+
+    def make_states(self, wanted: States, epoch: int, deadline: Deadline) -> int:
+        """Make missing partition states; return how many. See `states.make_states`."""
+        return make_states(self._session, wanted, epoch, deadline)
 
     def release(
         self,
