@@ -88,6 +88,8 @@ def test_the_mirror_topic_is_replaced(mirror: Mirror, here: Here) -> None:
         done.err.split()
     )
     assert here("apply", file, "--yes").code == 0
+    between = here("status", file)
+    assert "TARGET_LOST" not in between.said, "the empty mirror topic is another one"
     mirror.catch_up()
     assert values(mirror) == [b"new"]
     assert mirror.books().receipt is not None

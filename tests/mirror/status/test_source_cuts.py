@@ -23,8 +23,9 @@ from towpath.cluster.admin.offsets import EpochEnd
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.mirror.status.link_look import looking
 from towpath.mirror.status.link_status import PartitionStatus, State
-from towpath.mirror.status.source_cuts import cut_logs, with_cuts
+from towpath.mirror.status.source_cuts import cut_logs, findings, with_cuts
 from towpath.model.errors import UnreachableError
+from towpath.model.findings import Note, Problem
 from towpath.model.nouns import LinkName, Side, SourceOffset, TopicId, TopicName, TopicPartition
 from towpath.settings import ClusterConfig
 
@@ -103,6 +104,19 @@ def test_what_is_written_again_behind_it_is_still_to_copy() -> None:
     assert (row.state, row.error, row.lag_records) == (State.BEHIND, "", 5)
     assert (row.left_out, row.gaps[0].went_on) == (True, True)
     assert told(replace(COPIED, source_log_end=30), "record").state is State.CAUGHT_UP
+
+
+def test_a_plan_tells_of_it_as_a_problem_where_a_run_stops() -> None:
+    for on_gap, kind in (("stop", Problem), ("record", Note)):
+        config = link("a:1", "b:1", ".*", records={"on_gap": on_gap})
+        [found] = findings([COPIED], [told(COPIED, on_gap)], config)
+        assert isinstance(found, kind)
+        assert str(found).startswith("t: partition 0: the source log was cut to offset 30")
+    row = told(COPIED, "record")
+    config = link("a:1", "b:1", ".*", records={"on_gap": "stop"})
+    assert list(findings([row], [row], config)) == [], "a run has gone on behind it"
+    stopped = told(COPIED)
+    assert len(list(findings([stopped], [stopped], config))) == 1, "a run has stopped there"
 
 
 @pytest.mark.parametrize(

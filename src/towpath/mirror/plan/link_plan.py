@@ -24,6 +24,8 @@ from towpath.mirror.status.cutovers import still_running
 from towpath.mirror.status.deleted import Stretch
 from towpath.mirror.status.ledger_lost import lost_entries
 from towpath.mirror.status.link_status import PartitionStatus, caught_up, status
+from towpath.mirror.status.source_cuts import findings as cuts
+from towpath.mirror.status.source_cuts import with_cuts
 from towpath.mirror.status.unread import findings as unread
 from towpath.mirror.status.unread import with_unread
 from towpath.mirror.staying.source_clients import look_at_clients
@@ -185,6 +187,8 @@ class _Records:
             yield Note("source", text)
             return
         yield from unread(with_unread(rows, link.source, PATIENCE), link.config)
+        told = with_cuts(rows, link.config, link.books, link.source, PATIENCE)
+        yield from cuts(rows, told, link.config)
         start = link.config.records.start
         rows = with_before_start(rows, start, link.books, link.source, PATIENCE)
         known = {row.tp: row.before for row in rows if row.before and row.tp not in cut_over}

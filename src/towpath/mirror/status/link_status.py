@@ -262,7 +262,11 @@ def status(
         trouble = _identity(books.of(tp), info, there.get(copy) if copy else None, stop=made_again)
         troubles[tp] = _Trouble(misnamed[tp.topic]) if tp.topic in misnamed else trouble
     untold = {tp: error for tp, error in ends.failed.items() if troubles.get(tp) == _NONE}
-    begun = {tp: books.of(tp) for tp in known if troubles.get(tp) == _NONE and tp not in untold}
+    begun = {
+        tp: books.of(tp)
+        for tp in known
+        if troubles.get(tp) == _NONE and tp not in untold and _is_copied(books.of(tp), there)
+    }
     losses = losses or Losses()
     lost, hidden_ends = losses.find(target, begun, patience)
     untold |= hidden_ends
@@ -304,6 +308,13 @@ def _identity(
         text = f"target: the topic {what}; `towpath run` copies it again"
         return _Trouble(text, (ReasonCode.TARGET_REPLACED,))
     return _NONE
+
+
+def _is_copied(books: PartitionBooks, there: Mapping[TopicName, TopicInfo]) -> bool:
+    """Whether the mirror topic is the one that was written, and not one that a restart has made."""
+    opened = books.opened
+    seen = there.get(opened.target_topic) if opened is not None else None
+    return seen is None or opened is None or seen.id in {"", opened.target_topic_id}
 
 
 def _told(error: ClusterError) -> _Trouble:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
@@ -10,6 +10,7 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Gap
 from towpath.mirror.status.link_status import PartitionStatus, State
 from towpath.model.errors import ClusterError
+from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.source.trouble import cut
@@ -83,6 +84,31 @@ def with_cuts(
         else row
         for row in kept
     )
+
+
+def findings(
+    rows: Iterable[PartitionStatus], told: Iterable[PartitionStatus], config: LinkConfig
+) -> Iterator[Note | Problem]:
+    """Yield a finding for each partition whose source log was cut: a problem if a run stops there.
+
+    Where a run has gone on behind it already, there is none.
+
+    Args:
+        rows: The partitions.
+        told: The same from `with_cuts`.
+        config: The link.
+    """
+    for before, row in zip(rows, told, strict=True):
+        cuts = [gap for gap in row.gaps if ReasonCode.SOURCE_CUT in gap.why.codes]
+        stands = row.state is State.STOPPED and ReasonCode.SOURCE_CUT in row.codes
+        if not cuts or not (stands or row.gaps != before.gaps):
+            continue
+        text = f"partition {row.partition}: {cuts[-1].cause}"
+        if config.records.stops_on_gap(row.topic):
+            text += ": a run stops there; `records.on_gap: record` goes on behind it"
+            yield Problem(row.topic, text, Cause.TOPIC)
+        else:
+            yield Note(row.topic, f"{text}; a run goes on behind it")
 
 
 def _of_same_topics(
