@@ -122,11 +122,8 @@ def verify(
     rows, proof = _compared(config, scope)
     data = report(config.link, scope.sample, rows, time.monotonic() - began)
     whys, alike = set_apart((f"{r.topic}-{r.partition}", r.why) for r in rows)
-    notes = [*alike, *folded((f"{r.topic}-{r.partition}", note) for r in rows for note in r.notes)]
-    named = oldest(row.open for row in rows)
-    notes += [f"source: {named}"] if named else []
     lines = [*pointers(code for row in rows for code in row.codes), _sentence(scope, rows, data)]
-    parts = [_picture(rows, whys), *map(Text, [*notes, *lines])]
+    parts = [_picture(rows, whys), *map(Text, [*alike, *_notes(rows), *lines])]
     if proof is not None and ids is not None:
         parts += picture(proof, ids)
         data["equal"] = data["equal"] and proof.equal
@@ -199,6 +196,13 @@ def _line(row: PartitionVerdict, why: str) -> tuple[str, ...]:
     digest = hexadecimal(found.target_digest.ordered) if found else ""
     name = row.topic, str(row.partition), row.mode
     return *name, offsets, records, digest, str(row.verdict), why
+
+
+def _notes(rows: Sequence[PartitionVerdict]) -> list[str]:
+    """Return the notes on partitions, alike ones once, and the oldest open transaction."""
+    told = folded((f"{row.topic}-{row.partition}", note) for row in rows for note in row.notes)
+    named = oldest(row.open for row in rows)
+    return [*told, *([f"source: {named}"] if named else [])]
 
 
 def _sentence(scope: Scope, rows: Sequence[PartitionVerdict], data: VerifyJson) -> str:

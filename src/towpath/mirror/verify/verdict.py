@@ -104,9 +104,8 @@ def verdict(
     reasons = [trouble] if trouble else []
     reasons += [each.text for each in judged if each.surplus]
     reasons += _differences(row, comparison, seen)
-    reasons += gone.reasons()
     unproven = list(gone.unproven())
-    reasons += unproven
+    reasons += [*gone.reasons(), *unproven]
     reasons += _behind(row) if not trouble else []
     unequal = comparison is not None and not comparison.equal
     different = bool(row.lost or seen or surplus or unequal)
@@ -133,8 +132,7 @@ def verdict(
             *_codes_of_missing(gone, risk, unproven=bool(unproven)),
         ),
         notes=(
-            *([before_start(before)] if before is not None else []),
-            *([row.open.sentence(row.topic, row.partition)] if row.open is not None else []),
+            *_left_at_source(row, before),
             *_notes(books, comparison),
             *_unseen(gone, unforeseen),
             *gone.notes(),
@@ -148,6 +146,14 @@ def verdict(
         risk=risk,
         open=row.open,
     )
+
+
+def _left_at_source(row: PartitionStatus, before: Stretch | None) -> Iterator[str]:
+    """Yield a note on each stretch of the source that the link does not copy, or not yet."""
+    if before is not None:
+        yield before_start(before)
+    if row.open is not None:
+        yield row.open.sentence(row.topic, row.partition)
 
 
 def _differences(row: PartitionStatus, comparison: Comparison | None, seen: int) -> Iterator[str]:

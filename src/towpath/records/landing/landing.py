@@ -87,18 +87,7 @@ class Landing:
         self.pace.follow(work.rates)
         self.feed = feed(self)
         Relief(reactor, self.pool, self.lanes, self.feed)
-        self.producers = Producers[Lane](
-            lambda: Producer[Lane](
-                reactor,
-                work.target,
-                target,
-                self.pool,
-                self.permit,
-                on_answer=self._answer,
-                on_lost=self._lost,
-                on_trouble=self._target_trouble,
-            ),
-        )
+        self.producers = Producers[Lane](self._producer)
         self.receipts = Receipts(work, target, reactor, self.jobs, self.lanes)
         self.leaving = Leaving(self.feed, self.producers, opener, self.receipts, self.lanes)
         self._reopening = lane_reopening(self.jobs, opener, self.feed, self.producers, self._start)
@@ -146,6 +135,18 @@ class Landing:
             self.jobs, self._clients, on_landed=self._landed, on_failed=side.failed
         )
         self._waits = Waits(self.jobs, go=self.go, stop=self.stop)
+
+    def _producer(self) -> Producer[Lane]:
+        return Producer[Lane](
+            self.reactor,
+            self._work.target,
+            self._target,
+            self.pool,
+            self.permit,
+            on_answer=self._answer,
+            on_lost=self._lost,
+            on_trouble=self._target_trouble,
+        )
 
     def close(self) -> None:
         """Close every connection and thread."""
