@@ -12,7 +12,7 @@ from towpath.cli.show.file_shapes import LintJson
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.model.errors import ConfigError
 from towpath.settings import check
-from towpath.settings.load import load_described
+from towpath.settings.load import notes as notes_of
 
 
 def lint(
@@ -40,6 +40,6 @@ def lint(
 def _notes(file: Path) -> list[str]:
     """Return what a person should know of a file that has no problem."""
     try:
-        return [*load_described(file).notes()]
+        return [*notes_of(file)]
     except ConfigError:  # this machine lacks its secrets
         return []

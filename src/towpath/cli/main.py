@@ -56,6 +56,7 @@ COMMANDS = {
     "kraft": "Bring a cluster from ZooKeeper to KRaft, and back while it can go back.",
     "checkpoints": "Apply the checkpoints of MirrorMaker 2 to consumer groups.",
     "import": "Make files of ours from those of other tools.",
+    "convert": "Make the file of a link from one of Redpanda Connect.",
     "pack": "Make an archive of Towpath for Spark workers without it.",
     "explain": "Show what a code or an alert means, and what to do.",
     "dev": "Start and stop a pair of local clusters to try things on.",

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from towpath.model.errors import ConfigError, ConfigProblem, Spot
 from towpath.model.foreign import foreign
 from towpath.model.secret import remember
+from towpath.settings.connect_files import connect_files, is_connect
 from towpath.settings.document import Tree, parse, read
 from towpath.settings.kinds import KINDS, FileKind
 from towpath.settings.link import LinkConfig
@@ -33,11 +34,15 @@ class _Target(Section):
 
 
 def load(path: Path) -> LinkConfig:
-    """Load a link's file, with secrets, PEM files and variables filled in.
+    """Load a link's file, or one of Redpanda Connect, with secrets and variables filled in.
 
     Raises:
         ConfigError: With every problem of the file, or it describes something else than a link.
+        ClusterError: The link of a file of Redpanda Connect is named after both clusters, and one
+            of them does not answer.
     """
+    if is_connect(path):
+        return connect_files().link(path)
     return load_as(path, FileKind.LINK, LinkConfig)
 
 
@@ -67,14 +72,16 @@ def load_as(path: Path, kind: FileKind, model: type[C]) -> C:
     return config
 
 
-def load_described(path: Path) -> Section:
-    """Load a file as the model of its kind.
+def notes(path: Path) -> tuple[str, ...]:
+    """Return what a person should know of a file without problems.
 
     Raises:
         ConfigError: With every problem of the file.
     """
+    if is_connect(path):
+        return connect_files().notes(path)
     kind = _described(parse(read(path), str(path)).tree)
-    return load_as(path, kind, KINDS[kind].model)
+    return tuple(load_as(path, kind, KINDS[kind].model).notes())
 
 
 def _described(tree: Mapping[str, Tree]) -> FileKind:
@@ -144,6 +151,8 @@ def check(path: Path, *, with_environment: bool = True) -> tuple[ConfigProblem, 
         path: The YAML file.
         with_environment: Whether its variables, secrets and PEM files must exist on this machine.
     """
+    if is_connect(path):
+        return connect_files().check(path, with_environment=with_environment)
     try:
         document = parse(read(path), str(path))
     except ConfigError as error:

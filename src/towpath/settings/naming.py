@@ -7,12 +7,15 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator
 
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
+
+if TYPE_CHECKING:
+    from towpath.bloblang.template import TextTemplate
 
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
@@ -60,6 +63,10 @@ def fits(text: str, expressions: tuple[str, ...]) -> bool:
     return any(pattern(each).fullmatch(text) for each in expressions)
 
 
+_METADATA = {"topic": "kafka_topic", "subject": "schema_registry_subject"}
+"""What expressions call the name of a thing, as Redpanda Connect does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Renaming:
     """A template that makes target names from source names.
@@ -68,7 +75,8 @@ class Renaming:
         what: The kind of thing, which is also the placeholder for its whole name, such as `topic`.
         path: The key of the file that has the template.
         template: The name on the target; `{topic}` stands for the name on the source, `{1}` and
-            `{name}` for groups of the first expression that matches it.
+            `{name}` for groups of the first expression that matches it; or a text with expressions
+            of Bloblang, `${! @kafka_topic }`.
         include: The expressions.
     """
 
@@ -86,8 +94,11 @@ class Renaming:
         """Raise if a placeholder is not a group of each expression.
 
         Raises:
-            ValueError: One is not.
+            ValueError: One is not, or an expression asks for more than the name.
         """
+        if is_template(self.template):
+            self._check_template()
+            return
         for name in PLACEHOLDER.findall(self.template):
             for number, expression in enumerate(self.include):
                 groups = _groups_of(expression)
@@ -104,7 +115,10 @@ class Renaming:
         Raises:
             ConfigError: A group of the expression matches nothing, or the name is empty.
         """
-        name = PLACEHOLDER.sub(lambda found: self._filled(found[1], source), self.template)
+        if is_template(self.template):
+            name = self._evaluated(source)
+        else:
+            name = PLACEHOLDER.sub(lambda found: self._filled(found[1], source), self.template)
         if not name:
             text = f"{self.what} {source} has no name on the target"
             raise self.misnamed(f"{text}: {self.template!r} gives it an empty one")
@@ -113,6 +127,25 @@ class Renaming:
     def misnamed(self, text: str) -> ConfigError:
         """Return the error for an invalid target name."""
         return ConfigError((ConfigProblem(self.path, text),))
+
+    def _check_template(self) -> None:
+        known = _METADATA.get(self.what)
+        if known is None:
+            raise ValueError(f"expressions are not known here; write {self.whole} for the name")
+        made = template_of(self.template)
+        wrong = sorted(made.metadata - {known})
+        if wrong or made.reads_content:
+            what = f"@{wrong[0]}" if wrong and wrong[0] else "the message"
+            raise ValueError(f"asks for {what}; a name is made of @{known} alone")
+        if not made.metadata:
+            raise ValueError(f"would give all {self.what}s one name; use @{known}")
+
+    def _evaluated(self, source: str) -> str:
+        try:
+            return template_of(self.template).text_of({_METADATA[self.what]: source})
+        except ValueError as error:
+            why = f"{self.what} {source} has no name on the target: {foreign(error)}"
+            raise self.misnamed(why) from None
 
     def _filled(self, placeholder: str, source: str) -> str:
         if placeholder == self.what:
@@ -125,6 +158,24 @@ class Renaming:
                 f" {{{placeholder}}}"
             )
         return text
+
+
+def is_template(text: str) -> bool:
+    """Return whether a name is made by expressions of Bloblang."""
+    return "${!" in text
+
+
+@cache
+def template_of(text: str) -> TextTemplate:
+    """Return a text with expressions, parsed.
+
+    Raises:
+        ValueError: An expression is none.
+    """
+    # Few files have expressions, and their grammar takes longer to load than all other settings.
+    from towpath.bloblang.template import parse_template  # noqa: PLC0415
+
+    return parse_template(text)
 
 
 def _groups_of(expression: str) -> tuple[str, ...]:

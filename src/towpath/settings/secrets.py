@@ -21,7 +21,8 @@ SECRET_KEYS = frozenset(
 )  # fmt: skip
 """Keys whose value is or contains a reference; variables in it are not replaced as text."""
 
-VARIABLE = re.compile(r"\$\{([^{}]*)\}")
+VARIABLE = re.compile(r"\$\{(?!!)([^{}]*)\}")
+"""A reference to a variable; `${! ... }` is an expression."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CERTIFICATE = re.compile(r"-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----.*?-----END \1-----", re.DOTALL)
 _HOW = "a secret is never written into the file; write env:NAME, file:PATH or ${NAME}"

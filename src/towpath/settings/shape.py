@@ -89,7 +89,9 @@ def tags(model: type[BaseModel]) -> tuple[str, ...]:
 def without_tags(loc: Place) -> Place:
     """Return a place without the tag that pydantic adds for a section with several forms."""
     return tuple(
-        part for above, part in zip((None, *loc), loc, strict=False) if above not in TAGGED
+        part
+        for above, part in zip((None, *loc), loc, strict=False)
+        if above not in TAGGED or isinstance(part, int)  # a list of such sections
     )
 
 

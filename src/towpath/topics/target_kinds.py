@@ -52,6 +52,10 @@ _KEYS = {
 """The configs that Redpanda's own migrator (Redpanda Connect 4.106) sends to each kind."""
 
 
+SERVERLESS_CONFIGS = tuple(sorted(_KEYS[TargetKind.SERVERLESS]))
+"""The topic configs that Redpanda Serverless accepts."""
+
+
 def kind_of(cluster_id: str, known: Iterable[str], hosts: Iterable[str]) -> TargetKind:
     """Return the kind of a cluster.
 

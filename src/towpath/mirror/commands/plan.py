@@ -14,6 +14,7 @@ from towpath.mirror.show.plan_picture import show_plan
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.plan.saved import save as save_plan
 from towpath.settings import load
+from towpath.settings.connect_files import is_connect
 
 
 def plan(
@@ -37,12 +38,20 @@ def plan(
     del output  # `show` reads it from the arguments
     require_writable(save, "--save")
     _require_apart(save, file)
+    _require_own(save, file)
     made = detailed(load(file), None if rate is None else rate_of(rate, "--rate"))
     saved = None if save is None else not (made.refusals or made.faults)
     if save is not None and saved:
         save_plan(made, file, save)  # first, so that only the error is shown if this fails
     show_plan(made, saved=saved)
     return made.exit_code
+
+
+def _require_own(save: Path | None, file: Path) -> None:
+    """Raise if a plan would be saved with a file of Redpanda Connect, whose secrets are texts."""
+    if save is not None and is_connect(file):
+        text = f"needs a link's own file; `towpath convert {file}` makes one"
+        raise ConfigError((ConfigProblem("--save", text),))
 
 
 def _require_apart(save: Path | None, file: Path) -> None:

@@ -21,6 +21,7 @@ from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.mm2.publish import publishing
 from towpath.mirror.plan.link_plan import planned
 from towpath.mirror.run.changed_file import ChangedFile, sections
+from towpath.mirror.run.committing import Committing
 from towpath.mirror.run.dealer import Dealer
 from towpath.mirror.run.discovery import Discovery
 from towpath.mirror.run.happenings import recording_run
@@ -132,6 +133,7 @@ class _Mirror:
         )
         self._pausing = Pausing(link, self._dealer)
         self._groups = GroupLoop(link.config, telling_groups(meter), beside=publishing)
+        self._committing = Committing(link.config, lambda: self.progress.rows)
         self._file = ChangedFile(wishes.file, link.config)
         self.changed: LinkConfig | None = None
         """What the file says now, for the run that takes over."""
@@ -194,6 +196,8 @@ class _Mirror:
             self._groups.start()
             self._stack.callback(self._groups.close)
         self._outlook.look_when_due()
+        self._committing.start()
+        self._stack.callback(self._committing.close)
         self.progress.start()
 
     def _hold(self) -> None:
@@ -356,7 +360,7 @@ class _Mirror:
         self._tell_limits()
         self._tell_left_out()
         self.progress.files = (*troubles(), *filter(None, (self._file.trouble,)))
-        self.progress.groups = self._groups.troubles
+        self.progress.groups = (*self._groups.troubles, *filter(None, (self._committing.trouble,)))
         self.progress.events = self._link.events.trouble
         self._show(self.progress)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from towpath.mirror.show.connect_shapes import ConvertJson
 from towpath.mirror.show.failback_shapes import FailbackJson, SalvageJson
 from towpath.mirror.show.failover_shapes import FailoverJson, FailoverUndoneJson
 from towpath.mirror.show.groups_shapes import GroupsStatusJson, TranslationsJson
@@ -143,6 +144,7 @@ OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
             ("checkpoints apply",),
             ("complete", "positions[].offset", "positions[].outcome"),
         ),
+        "convert": JsonOutput(ConvertJson, ("convert",), ("file", "secrets[].variable")),
         "import-mm2": JsonOutput(
             ConversionJson, ("import mm2",), ("files[].file", "properties[].fate")
         ),

@@ -157,6 +157,13 @@ class RecordsConfig(Section):
         validate_default=True,
         description="Consumer group of the source whose offsets `start: committed` takes.",
     )
+    commit: Annotated[Duration, between("1s", "1h")] | None = Field(
+        None,
+        validate_default=True,
+        description="How often the position of each partition is committed to `group` at the"
+        " source, for tools that watch its lag, and for another program that goes on with it."
+        " Default: never; then a link writes nothing at its source.",
+    )
     offsets: OffsetsPolicy = Field(
         OffsetsPolicy.AUTO,
         description="`identical` demands equal offsets on both sides, `mapped` keeps a map of them,"
@@ -208,6 +215,13 @@ class RecordsConfig(Section):
         if archive is not None and on_gap not in {None, OnGap.ARCHIVE}:
             raise ValueError("is used with `on_gap: archive` only")
         return archive
+
+    @field_validator("commit")
+    @classmethod
+    def _commit_of_group(cls, commit: Duration | None, info: ValidationInfo) -> Duration | None:
+        if commit is not None and not info.data.get("group", "unknown"):
+            raise ValueError("needs `start: committed` with a `group`, to which it commits")
+        return commit
 
     @field_validator("group")
     @classmethod

@@ -20,7 +20,14 @@ from pydantic import (
 
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import LinkName, TopicName
-from towpath.settings.naming import PLACEHOLDER, Expression, Renaming, fits
+from towpath.settings.naming import (
+    PLACEHOLDER,
+    Expression,
+    Renaming,
+    fits,
+    is_template,
+    template_of,
+)
 from towpath.settings.problems import not_empty, not_one_of
 from towpath.settings.sections.own_topics import is_own
 from towpath.settings.shape import Section
@@ -49,6 +56,9 @@ def template(text: str) -> str:
     """
     if not text:
         raise ValueError("must not be empty")
+    if is_template(text):
+        template_of(text)
+        return text
     around = PLACEHOLDER.sub("", text)
     if around and not _LEGAL.fullmatch(around):
         raise ValueError(
@@ -158,7 +168,8 @@ class TopicsConfig(TopicSelection):
     rename: Annotated[str, AfterValidator(template)] = Field(
         _WHOLE,
         description="Name on the target; `{topic}` stands for the name on the source, `{1}` and"
-        " `{name}` for groups of the first expression of `include` that matches it.",
+        " `{name}` for groups of the first expression of `include` that matches it; or with"
+        " expressions, such as `${! @kafka_topic.uppercase() }` (docs/redpanda-connect.md).",
     )
     replication_factor: ReplicationFactor = Field(
         Replicas.SOURCE,

@@ -1,0 +1,262 @@
+"""The functions and methods that are known, with the number of their arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+Value = Any
+"""A text, bytes, a number, true, false, null, a list, a mapping, or one of the two marks below."""
+
+
+class Mark:
+    """The result of `deleted()` or `nothing()`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+DELETED, NOTHING = Mark("deleted()"), Mark("nothing()")
+
+
+class BloblangError(ValueError):
+    """An expression that has no value for a message: `throw`, or a value of the wrong kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFunction:
+    """A function or method.
+
+    Attributes:
+        made: What it makes of its values.
+        least: The fewest arguments.
+        most: The most arguments.
+    """
+
+    made: Callable[..., Value]
+    least: int = 0
+    most: int = 0
+
+
+class FunctionTable:
+    """The known functions or methods by name.
+
+    Args:
+        what: The word for one of them.
+        known: The functions.
+        instead: What to write instead of some that Connect does not have either.
+    """
+
+    def __init__(self, what: str, known: dict[str, KnownFunction], instead: dict[str, str]) -> None:
+        self._what, self._known, self._instead = what, known, instead
+
+    def __getitem__(self, name: str) -> KnownFunction:
+        return self._known[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._known)
+
+    def require(self, name: str, arguments: int) -> None:
+        """Raise if there is no function of this name with so many arguments.
+
+        Raises:
+            ValueError: There is none.
+        """
+        known = self._known.get(name)
+        if known is None:
+            near = get_close_matches(name, self._known, n=1)
+            hint = self._instead.get(name) or (f"did you mean {near[0]}?" if near else "")
+            known_ones = hint or f"known are {', '.join(sorted(self._known))}"
+            raise ValueError(f"the {self._what} {name} is not known here; {known_ones}")
+        if not known.least <= arguments <= known.most:
+            wanted = f"{known.least} to {known.most}" if known.least != known.most else known.least
+            raise ValueError(f"the {self._what} {name} takes {wanted} arguments, not {arguments}")
+
+
+def text_of(value: Value) -> str:
+    """Return a value that must be a text; bytes are read as UTF-8.
+
+    Raises:
+        BloblangError: It is none.
+    """
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if not isinstance(value, str):
+        raise BloblangError(f"a text is expected, not {kind_of(value)}")
+    return value
+
+
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (type(None), "null"),
+    (bool, "true or false"),
+    ((int, float), "a number"),
+    ((str, bytes), "a text"),
+    (list, "a list"),
+    (dict, "a mapping"),
+)
+
+
+def kind_of(value: Value) -> str:
+    """Return the word for the type of a value."""
+    return next((word for kinds, word in _KINDS if isinstance(value, kinds)), repr(value))
+
+
+def string(value: Value) -> str:
+    """Return a value as text, as an interpolation writes it."""
+    match value:
+        case bool() | None:
+            return {True: "true", False: "false", None: "null"}[value]
+        case float():
+            return f"{value:g}" if value == int(value) else repr(value)
+        case int():
+            return str(value)
+        case _:
+            return text_of(value)
+
+
+def expression(text: str) -> re.Pattern[str]:
+    """Return a regular expression of Go's RE2, as far as Python has the same.
+
+    Raises:
+        ValueError: Python reads it differently, or it is none.
+    """
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError):
+        raise ValueError(f"{text!r} is no regular expression that Python reads") from None
+
+
+def _re_replace(value: Value, pattern: Value, by: Value) -> str:
+    def put_in(found: re.Match[str]) -> str:
+        def group(named: re.Match[str]) -> str:
+            name = named[1] or named[2]
+            try:
+                return found[int(name) if name.isdigit() else name] or ""
+            except IndexError:
+                return ""
+
+        return re.sub(r"\$(?:\{(\w+)\}|(\w+))", group, text_of(by))
+
+    return expression(text_of(pattern)).sub(put_in, text_of(value))
+
+
+def _index(value: Value, at: Value) -> Value:
+    if not isinstance(at, int) or not isinstance(value, list | str | bytes):
+        raise BloblangError(f"index needs a list and a number, not {kind_of(value)}")
+    try:
+        return value[at]
+    except IndexError:
+        raise BloblangError(f"index {at} is beyond the end of {len(value)}") from None
+
+
+def _slice(value: Value, low: Value, high: Value = None) -> Value:
+    if not isinstance(value, list | str | bytes):
+        raise BloblangError(f"slice needs a text or a list, not {kind_of(value)}")
+    return value[low:high]
+
+
+def _number(value: Value) -> int | float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    text = text_of(value)
+    try:
+        return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
+    except ValueError:
+        raise BloblangError("a text that is no number") from None
+
+
+def _length(value: Value) -> int:
+    if not isinstance(value, list | str | bytes | dict):
+        raise BloblangError(f"length needs a text or a list, not {kind_of(value)}")
+    return len(value.encode()) if isinstance(value, str) else len(value)
+
+
+def _contains(value: Value, part: Value) -> bool:
+    return part in value if isinstance(value, list) else text_of(part) in text_of(value)
+
+
+def _join(value: Value, between: Value = "") -> str:
+    if not isinstance(value, list):
+        raise BloblangError(f"join needs a list, not {kind_of(value)}")
+    return text_of(between).join(map(text_of, value))
+
+
+def _trim(value: Value, cut: Value = None) -> str:
+    return text_of(value).strip() if cut is None else text_of(value).strip(text_of(cut))
+
+
+def _of_two(made: Callable[[str, str], Value]) -> Callable[[Value, Value], Value]:
+    """Return a method that needs two texts."""
+    return lambda value, other: made(text_of(value), text_of(other))
+
+
+def _throw(why: Value) -> Value:
+    raise BloblangError(text_of(why))
+
+
+def _not_here(*_: Value) -> Value:
+    raise AssertionError("is evaluated by itself")
+
+
+FUNCTIONS = FunctionTable(
+    "function",
+    {
+        "deleted": KnownFunction(lambda: DELETED),
+        "nothing": KnownFunction(lambda: NOTHING),
+        "throw": KnownFunction(_throw, 1, 1),
+        "metadata": KnownFunction(_not_here, 0, 1),
+        "meta": KnownFunction(_not_here, 0, 1),
+    },
+    {},
+)
+METHODS = FunctionTable(
+    "method",
+    {
+        "or": KnownFunction(_not_here, 1, 1),
+        "catch": KnownFunction(_not_here, 1, 1),
+        "string": KnownFunction(string),
+        "number": KnownFunction(_number, 0, 1),
+        "length": KnownFunction(_length),
+        "uppercase": KnownFunction(lambda value: text_of(value).upper()),
+        "lowercase": KnownFunction(lambda value: text_of(value).lower()),
+        "capitalize": KnownFunction(lambda value: text_of(value).title()),
+        "trim": KnownFunction(_trim, 0, 1),
+        "trim_prefix": KnownFunction(
+            lambda value, cut: text_of(value).removeprefix(text_of(cut)), 1, 1
+        ),
+        "trim_suffix": KnownFunction(
+            lambda value, cut: text_of(value).removesuffix(text_of(cut)), 1, 1
+        ),
+        "has_prefix": KnownFunction(
+            lambda value, part: text_of(value).startswith(text_of(part)), 1, 1
+        ),
+        "has_suffix": KnownFunction(
+            lambda value, part: text_of(value).endswith(text_of(part)), 1, 1
+        ),
+        "contains": KnownFunction(_contains, 1, 1),
+        "replace": KnownFunction(
+            lambda value, old, new: text_of(value).replace(text_of(old), text_of(new)), 2, 2
+        ),
+        "replace_all": KnownFunction(
+            lambda value, old, new: text_of(value).replace(text_of(old), text_of(new)), 2, 2
+        ),
+        "re_replace_all": KnownFunction(_re_replace, 2, 2),
+        "re_replace": KnownFunction(_re_replace, 2, 2),
+        "re_match": KnownFunction(
+            lambda value, pattern: expression(text_of(pattern)).search(text_of(value)) is not None,
+            1,
+            1,
+        ),
+        "split": KnownFunction(lambda value, by: text_of(value).split(text_of(by)), 1, 1),
+        "join": KnownFunction(_join, 0, 1),
+        "index": KnownFunction(_index, 1, 1),
+        "slice": KnownFunction(_slice, 1, 2),
+    },
+    {},
+)

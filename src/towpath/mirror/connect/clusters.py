@@ -1,0 +1,195 @@
+"""Fields of both sides: how to reach a cluster and a schema registry, and how to log in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, field_validator, model_validator
+
+from towpath.mirror.connect.values import ByteSize, GoDuration, Hidden, Listed
+from towpath.settings.problems import not_empty, placed_error
+from towpath.settings.shape import Section
+
+
+class ClientCert(Section):
+    """A client certificate: as files, or as text."""
+
+    cert: Hidden | None = None
+    key: Hidden | None = None
+    cert_file: str = ""
+    key_file: str = ""
+    password: Hidden | None = None
+
+    @model_validator(mode="after")
+    def _as_files(self) -> Self:
+        if self.cert or self.key:
+            text = "is not taken from the text; write it to a file, `cert_file` and `key_file`"
+            raise placed_error(text, "cert" if self.cert else "key")
+        if not (self.cert_file and self.key_file):
+            raise placed_error("is needed with its `key_file`", "cert_file")
+        return self
+
+
+class ConnectTls(Section):
+    """Encryption of connections."""
+
+    enabled: StrictBool = False
+    skip_cert_verify: StrictBool = False
+    enable_renegotiation: StrictBool = False
+    root_cas: str = ""
+    root_cas_file: str = ""
+    client_certs: tuple[ClientCert, ...] = ()
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.enabled and self.skip_cert_verify:
+            text = "is refused: anyone could answer; name the authority with `root_cas_file`"
+            raise placed_error(text, "skip_cert_verify")
+        if self.root_cas and self.root_cas_file:
+            raise placed_error("give one of `root_cas` and `root_cas_file`", "root_cas")
+        if len(self.client_certs) > 1:
+            raise placed_error("only one client certificate is taken", "client_certs", 1)
+        return self
+
+
+_MECHANISMS = Literal[
+    "none", "PLAIN", "OAUTHBEARER", "SCRAM-SHA-256", "SCRAM-SHA-512", "AWS_MSK_IAM",
+    "REDPANDA_CLOUD_SERVICE_ACCOUNT",
+]  # fmt: skip
+
+
+class AwsCredentials(Section):
+    """Where credentials of AWS come from."""
+
+    profile: str = ""
+    id: str = ""
+    secret: Hidden | None = None
+    token: Hidden | None = None
+    from_ec2_role: StrictBool = False
+    role: str = ""
+    role_external_id: str = ""
+
+
+class Aws(Section):
+    """Login to Amazon MSK."""
+
+    region: str = ""
+    endpoint: str = ""
+    tcp: dict[str, Any] = Field(default_factory=dict)
+    credentials: AwsCredentials | None = None
+
+    @field_validator("credentials")
+    @classmethod
+    def _from_environment(cls, given: AwsCredentials | None) -> AwsCredentials | None:
+        if given is not None and given.model_fields_set:
+            name = sorted(given.model_fields_set)[0]
+            text = "is not taken from the file; the credentials that botocore finds are used"
+            raise placed_error(text, name)
+        return given
+
+
+class ConnectSasl(Section):
+    """A way to log in."""
+
+    mechanism: _MECHANISMS
+    username: str = ""
+    password: Hidden | None = None
+    token: Hidden | None = None
+    extensions: dict[str, str] = Field(default_factory=dict, repr=False)
+    aws: Aws | None = None
+
+    @field_validator("mechanism")
+    @classmethod
+    def _possible(cls, mechanism: str) -> str:
+        if mechanism == "REDPANDA_CLOUD_SERVICE_ACCOUNT":
+            raise ValueError(
+                "logs in to a service of Redpanda that is not known here; use SCRAM-SHA-256"
+            )
+        return mechanism
+
+
+class KeepAlive(Section):
+    """Probes of idle connections."""
+
+    idle: GoDuration = 15.0
+    interval: GoDuration = 15.0
+    count: StrictInt = 9
+
+
+class Tcp(Section):
+    """Settings of connections."""
+
+    connect_timeout: GoDuration = 0.0
+    keep_alive: KeepAlive = KeepAlive.model_construct()
+    tcp_user_timeout: GoDuration = 0.0
+
+
+class ConnectCluster(Section):
+    """The brokers of a cluster, and how to log in."""
+
+    seed_brokers: Annotated[Listed, AfterValidator(not_empty)]
+    client_id: str = "redpanda-connect"
+    tls: ConnectTls = ConnectTls.model_construct()
+    sasl: tuple[ConnectSasl, ...] = ()
+    metadata_max_age: GoDuration = 60.0
+    request_timeout_overhead: GoDuration = 10.0
+    conn_idle_timeout: GoDuration = 20.0
+    tcp: Tcp = Tcp.model_construct()
+
+    @field_validator("sasl")
+    @classmethod
+    def _one(cls, sasl: tuple[ConnectSasl, ...]) -> tuple[ConnectSasl, ...]:
+        if len(sasl) > 1:
+            raise placed_error("only one login is tried; leave the one that the cluster takes", 1)
+        return sasl
+
+
+class BasicAuth(Section):
+    """Login to a registry with a name and a password."""
+
+    enabled: StrictBool = False
+    username: str = ""
+    password: Hidden | None = None
+
+
+class NotOffered(Section):
+    """A way to log in that Towpath does not have."""
+
+    enabled: StrictBool = False
+    consumer_key: str = ""
+    consumer_secret: Hidden | None = None
+    access_token: Hidden | None = None
+    access_token_secret: Hidden | None = None
+    private_key_file: str = ""
+    signing_method: str = ""
+    claims: dict[str, Any] = Field(default_factory=dict)
+    headers: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("enabled")
+    @classmethod
+    def _off(cls, enabled: bool) -> bool:
+        if enabled:
+            raise ValueError("is not offered here; use `basic_auth`")
+        return enabled
+
+
+class ConnectRegistry(Section):
+    """A schema registry, and how to log in."""
+
+    url: str
+    timeout: GoDuration = 5.0
+    tls: ConnectTls = ConnectTls.model_construct()
+    basic_auth: BasicAuth = BasicAuth.model_construct()
+    oauth: NotOffered | None = None
+    jwt: NotOffered | None = None
+
+
+def over(size: ByteSize, most: int, text: str) -> ByteSize:
+    """Return a size unchanged if it is not above the most that is allowed.
+
+    Raises:
+        ValueError: It is.
+    """
+    if size > most:
+        raise ValueError(text)
+    return size

@@ -1,0 +1,107 @@
+"""Conversion of a file of Redpanda Connect to the file of a link, which names its secrets."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from towpath.mirror.connect.load import examine
+from towpath.mirror.connect.translate import Translation, translate
+from towpath.model.errors import ConfigError
+from towpath.model.secret import Secret
+from towpath.settings.document import parse, read
+from towpath.settings.secrets import VARIABLE
+from towpath.settings.shape import Place, path_text
+from towpath.settings.spots import Fault
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedFile:
+    """The file of a link, made from one of Redpanda Connect.
+
+    Attributes:
+        text: The YAML text.
+        secrets: The environment variables that it names and that the user must set, each with the
+            place in Connect's file where its value stands.
+        notes: What is different from Connect, in sentences.
+    """
+
+    text: str
+    secrets: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+
+
+def convert(path: Path, link: str) -> ConvertedFile:
+    """Convert a file.
+
+    Args:
+        path: The file of Redpanda Connect; the variables that it names need not be set.
+        link: The name of the link.
+
+    Raises:
+        ConfigError: With every problem of the file.
+    """
+    found = examine(path, with_environment=False)
+    if found.file is None or found.document is None:
+        raise ConfigError(found.problems)
+    references = _References(path)
+    made = translate(found.file, link, references.reveal)
+    spots = found.document.spots
+    if made.problems:
+        raise ConfigError(
+            tuple(spots.problem(Fault(each.below, each.text)) for each in made.problems)
+        )
+    return ConvertedFile(_text(path, made), tuple(references.wanted), made.notes)
+
+
+class _References:
+    """Names the variables that secrets come from.
+
+    Args:
+        path: The file, read once more as it is: a secret may be a variable there already.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.wanted: list[tuple[str, str]] = []
+        try:
+            self._tree: object = parse(read(path), str(path)).tree
+        except ConfigError:
+            self._tree = {}  # YAML only with its variables filled in
+
+    def reveal(self, place: Place, secret: Secret) -> object:
+        del secret
+        raw = self._raw(place)
+        whole = VARIABLE.fullmatch(raw)
+        if whole and _WORD.fullmatch(whole[1]):
+            return f"env:{whole[1]}"
+        side = "SOURCE" if place[0] == "input" else "TARGET"
+        registry = "_REGISTRY" if "schema_registry" in place else ""
+        name = f"{side}{registry}_{str(place[-1]).upper()}"
+        self.wanted.append((name, path_text(place)))
+        return f"env:{name}"
+
+    def _raw(self, place: Place) -> str:
+        value = self._tree
+        for part in place:
+            if isinstance(value, dict) and isinstance(part, str):
+                value = value.get(part)
+            elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+                value = value[part]
+            else:
+                return ""
+        return value if isinstance(value, str) else ""
+
+
+def _text(path: Path, made: Translation) -> str:
+    yaml = YAML()
+    yaml.width = 4096  # a folded pattern would be hard to read
+    out = StringIO()
+    yaml.dump(made.tree, out)
+    head = f"# Made by `towpath convert {path.name}` from a file of Redpanda Connect."
+    return f"{head}\n{out.getvalue()}"

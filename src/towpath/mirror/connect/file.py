@@ -1,0 +1,177 @@
+"""The whole file: its input and output, and what stands beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, StrictBool, field_validator, model_validator
+
+from towpath.mirror.connect.sides import MigratorInput, MigratorOutput
+from towpath.mirror.connect.values import GoDuration
+from towpath.settings.problems import Placed, placed_error, require_none
+from towpath.settings.shape import Place, Section
+
+DEFAULT_LABEL = "default"
+_LABEL = re.compile(r"[a-z0-9_]{1,80}")
+_MIGRATOR = "redpanda_migrator"
+_BESIDE = frozenset({"label", "processors"})
+
+
+def _label(text: str) -> str:
+    if not _LABEL.fullmatch(text):
+        raise ValueError("must be 1 to 80 lower-case letters, digits or '_'")
+    return text
+
+
+class InputPart(Section):
+    """The input with its label."""
+
+    label: Annotated[str, AfterValidator(_label)] = DEFAULT_LABEL
+    redpanda_migrator: MigratorInput
+    processors: tuple[dict[str, Any], ...] = ()
+
+
+class OutputPart(Section):
+    """The output with its label."""
+
+    label: Annotated[str, AfterValidator(_label)] = DEFAULT_LABEL
+    redpanda_migrator: MigratorOutput
+    processors: tuple[dict[str, Any], ...] = ()
+
+
+class Pipeline(Section):
+    """Processors between input and output."""
+
+    threads: int = -1
+    processors: tuple[dict[str, Any], ...] = ()
+
+
+class Prometheus(Section):
+    """How metrics are offered."""
+
+    use_histogram_timing: StrictBool = False
+    histogram_buckets: tuple[float, ...] = ()
+    add_process_metrics: StrictBool = False
+    add_go_metrics: StrictBool = False
+
+
+class Metrics(Section):
+    """Which metrics are offered."""
+
+    prometheus: Prometheus | None = None
+    none: dict[str, Any] | None = None
+
+
+Level = Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL", "NONE"]
+
+
+class Logger(Section):
+    """What is logged, and in which form."""
+
+    level: Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL", "NONE"] = (
+        "INFO"
+    )
+    format: Literal["json", "logfmt"] = "logfmt"
+    add_timestamp: StrictBool = False
+    static_fields: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("level", mode="before")
+    @classmethod
+    def _any_case(cls, level: object) -> object:
+        return level.upper() if isinstance(level, str) else level
+
+
+class Http(Section):
+    """Where metrics and health are served."""
+
+    enabled: StrictBool = True
+    address: str = "0.0.0.0:4195"
+    root_path: str = "/benthos"
+    debug_endpoints: StrictBool = False
+
+
+_NOT_OFFERED: Mapping[str, str] = {
+    "redpanda": "is Redpanda's enterprise block; Towpath has `towpath status` and its ledger",
+    "cache_resources": "is for processors that Towpath does not have; see `changes` of our file",
+    "rate_limit_resources": "is not known here; `towpath rate` limits a link",
+    "input_resources": "is not known here; write the input itself under `input`",
+    "output_resources": "is not known here; write the output itself under `output`",
+    "processor_resources": "is for processors that Towpath does not have",
+    "tracer": "is not known here; metrics and events tell how a link goes",
+    "tests": "are tests of mappings for Connect itself",
+    "buffer": "would lose the order and the positions of records; leave it out",
+}
+
+
+class ConnectFile(Section):
+    """A file of Redpanda Connect with `redpanda_migrator` as input and output."""
+
+    input: InputPart
+    output: OutputPart
+    pipeline: Pipeline = Pipeline.model_construct()
+    metrics: Metrics = Metrics.model_construct()
+    logger: Logger = Logger.model_construct()
+    http: Http = Http.model_construct()
+    shutdown_delay: GoDuration = 0.0
+    shutdown_timeout: GoDuration = 20.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _offered(cls, tree: Any) -> Any:
+        if isinstance(tree, dict):
+            require_none(_refused(tree))
+        return tree
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        labels = {self.input.label, self.output.label}
+        if len(labels) > 1:
+            text = (
+                f"is {self.output.label}, and that of the input {self.input.label}; a pair is one"
+            )
+            raise placed_error(f"{text} label", "output", "label")
+        require_none(self._registries())
+        require_none(self._processors())
+        return self
+
+    def _registries(self) -> Iterator[Placed]:
+        place = ("output", _MIGRATOR, "schema_registry")
+        source = self.input.redpanda_migrator.schema_registry
+        target = self.output.redpanda_migrator.schema_registry
+        if target is None or not target.enabled:
+            return
+        if source is None:
+            yield Placed(place, "needs one under `input` too: that is where schemas come from")
+        elif source.url.rstrip("/") == target.url.rstrip("/"):
+            yield Placed((*place, "url"), "is that of the source, too")
+
+    def _processors(self) -> Iterator[Placed]:
+        places: Iterable[tuple[Place, tuple[dict[str, Any], ...]]] = (
+            (("input",), self.input.processors),
+            (("pipeline",), self.pipeline.processors),
+            (("output",), self.output.processors),
+        )
+        for place, processors in places:
+            for index, each in enumerate(processors):
+                name = next((key for key in each if key != "label"), "")
+                if name not in {"log", "benchmark", "noop"}:
+                    text = (
+                        f"{name or 'it'} changes or drops records in a way that is not known here;"
+                        " `changes` of our file has drop rules and headers (docs/changes.md)"
+                    )
+                    yield Placed((*place, "processors", index), text)
+
+
+def _refused(tree: Mapping[str, Any]) -> Iterator[Placed]:
+    """Yield what Connect knows and Towpath does not, each with the reason."""
+    for key, why in _NOT_OFFERED.items():
+        if key in tree and not (key == "buffer" and tree[key] == {"none": {}}):
+            yield Placed((key,), why)
+    for side in ("input", "output"):
+        part = tree.get(side)
+        if isinstance(part, dict) and _MIGRATOR not in part:
+            other = next((key for key in part if key not in _BESIDE), "nothing")
+            text = f"has {other}; Towpath takes the place of {_MIGRATOR} alone"
+            yield Placed((side,), text)

@@ -1,0 +1,321 @@
+"""The file of a link that does what a file of Redpanda Connect asks for. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from towpath.bloblang.nodes import MetadataOf, Node
+from towpath.mirror.connect.clusters import (
+    ClientCert,
+    ConnectCluster,
+    ConnectRegistry,
+    ConnectSasl,
+    ConnectTls,
+)
+from towpath.mirror.connect.file import ConnectFile
+from towpath.mirror.connect.needless import needless
+from towpath.mirror.connect.sides import MigratorInput, MigratorOutput, OutputRegistry
+from towpath.mirror.connect.values import whole_name
+from towpath.model.secret import Secret
+from towpath.settings.naming import template_of
+from towpath.settings.problems import Placed
+from towpath.settings.secrets import PemFile
+from towpath.settings.shape import Place
+from towpath.topics.target_kinds import SERVERLESS_CONFIGS
+
+Reveal = Callable[[Place, Secret], object]
+"""What stands for a secret in the file of a link, by its place in Connect's file."""
+
+_PORT = ":9092"
+_LEAST_INTERVAL, _MOST_INTERVAL = 1.0, 86_400.0
+_TOPIC, _SUBJECT = "kafka_topic", "schema_registry_subject"
+_OF_HEADER = {
+    _TOPIC: "topic",
+    "kafka_partition": "partition",
+    "kafka_offset": "offset",
+    "kafka_timestamp_ms": "timestamp",
+}
+"""The metadata of a record that a header may be made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """The content of a link's file.
+
+    Attributes:
+        tree: The sections.
+        problems: What no link can do, by place in Connect's file.
+        notes: What is different from Connect, in sentences.
+    """
+
+    tree: dict[str, Any]
+    problems: tuple[Placed, ...]
+    notes: tuple[str, ...]
+
+
+def translate(file: ConnectFile, link: str, reveal: Reveal) -> Translation:
+    """Return the file of a link that does what Connect's file asks for.
+
+    Args:
+        file: Connect's file.
+        link: The name of the link.
+        reveal: What stands for a secret.
+    """
+    return _Maker(file, reveal).made(link)
+
+
+class _Maker:
+    def __init__(self, file: ConnectFile, reveal: Reveal) -> None:
+        self._in: MigratorInput = file.input.redpanda_migrator
+        self._out: MigratorOutput = file.output.redpanda_migrator
+        self._file, self._reveal = file, reveal
+        self._problems: list[Placed] = []
+        self._notes: list[str] = []
+
+    def made(self, link: str) -> Translation:
+        place = ("output", "redpanda_migrator")
+        tree: dict[str, Any] = {
+            "source": self._cluster(self._in, ("input", "redpanda_migrator"))
+            | ({"rack": self._in.rack_id} if self._in.rack_id else {}),
+            "target": self._cluster(self._out, place),
+            "link": link,
+            "topics": self._topics(),
+            "records": self._records(),
+        }
+        sections = {
+            "groups": self._groups(),
+            "schemas": self._schemas(),
+            "changes": self._changes(),
+            "access": {"acls": "safe"} if self._out.sync_topic_acls else None,
+        }
+        tree |= {key: section for key, section in sections.items() if section is not None}
+        self._notes += needless(self._file)
+        return Translation(tree, tuple(self._problems), tuple(self._notes))
+
+    def _cluster(self, side: ConnectCluster, place: Place) -> dict[str, Any]:
+        made: dict[str, Any] = {"bootstrap": [_with_port(each) for each in side.seed_brokers]}
+        if side.tls.enabled:
+            made["tls"] = self._tls(side.tls, (*place, "tls"))
+        for index, each in enumerate(side.sasl):
+            if each.mechanism != "none":
+                made["sasl"] = self._sasl(each, (*place, "sasl", index))
+        return made
+
+    def _tls(self, tls: ConnectTls, place: Place) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        if tls.root_cas_file:
+            made["ca"] = tls.root_cas_file
+        elif tls.root_cas:
+            text = Secret(tls.root_cas.replace("\\n", "\n"))
+            made["ca"] = self._reveal((*place, "root_cas"), text)
+        for index, each in enumerate(tls.client_certs):
+            made |= self._pair(each, (*place, "client_certs", index))
+        return made
+
+    def _pair(self, cert: ClientCert, place: Place) -> dict[str, Any]:
+        made: dict[str, Any] = {"cert": cert.cert_file, "key": cert.key_file}
+        if cert.password is not None:
+            made["key_password"] = self._reveal((*place, "password"), cert.password)
+        return made
+
+    def _sasl(self, sasl: ConnectSasl, place: Place) -> dict[str, Any]:
+        made: dict[str, Any] = {"mechanism": sasl.mechanism}
+        match sasl.mechanism:
+            case "OAUTHBEARER":
+                made |= {"token": self._secret(sasl.token, (*place, "token"))}
+                made |= {"extensions": dict(sasl.extensions)} if sasl.extensions else {}
+            case "AWS_MSK_IAM":
+                made |= {"region": sasl.aws.region} if sasl.aws and sasl.aws.region else {}
+            case _:
+                made |= {
+                    "username": sasl.username,
+                    "password": self._secret(sasl.password, (*place, "password")),
+                }
+        return made
+
+    def _secret(self, secret: Secret | None, place: Place) -> object:
+        if secret is None or not secret.reveal():
+            self._problems.append(Placed(place, "is required by the mechanism"))
+            return Secret("missing")
+        return self._reveal(place, secret)
+
+    def _topics(self) -> dict[str, Any]:
+        side = self._in
+        if side.regexp_topics_include or side.regexp_topics:
+            patterns = side.regexp_topics_include or side.topics
+            include = [whole_name(each) for each in patterns]
+        else:
+            include = [re.escape(each) for each in side.topics]
+        made: dict[str, Any] = {"include": include}
+        if side.regexp_topics_exclude:
+            made["exclude"] = [whole_name(each) for each in side.regexp_topics_exclude]
+        made |= self._rename("topic", self._out.topic, _TOPIC, "{topic}")
+        factor = self._out.topic_replication_factor
+        if self._out.serverless or factor == -1:
+            made["replication_factor"] = "broker_default"
+        elif factor is not None:
+            made["replication_factor"] = factor
+        if self._out.serverless:
+            made["configs"] = {"include": [re.escape(each) for each in SERVERLESS_CONFIGS]}
+        return made
+
+    def _rename(self, key: str, text: str, metadata: str, whole: str) -> dict[str, Any]:
+        """Return `rename` for names made by expressions, nothing where names stay."""
+        template = template_of(text)
+        place = ("output", "redpanda_migrator", *key.split("."))
+        for name in sorted(template.metadata - {metadata}):
+            shown = f"@{name}" if name else "all metadata"
+            self._problems.append(Placed(place, f"asks for {shown}; a name is made of @{metadata}"))
+        if not template.metadata and not template.reads_content:
+            why = f"would give everything one name; use ${{! @{metadata} }}"
+            self._problems.append(Placed(place, why))
+        if template.parts == (MetadataOf(metadata),):
+            return {}
+        return {"rename": _simple(template.parts, metadata, whole) or text}
+
+    def _records(self) -> dict[str, Any]:
+        group, start = self._in.consumer_group, self._in.start_offset
+        if group:
+            if start == "latest":
+                self._notes.append(
+                    f"partitions in which {group} has committed nothing are copied from their"
+                    " beginning, not from their end"
+                )
+            interval = _seconds(self._in.commit_period)
+            return {"start": "committed", "group": group, "commit": interval}
+        return {"start": start}
+
+    def _groups(self) -> dict[str, Any] | None:
+        groups = self._out.consumer_groups
+        if not groups.enabled or not groups.interval:
+            return None
+        own = [re.escape(self._in.consumer_group)] if self._in.consumer_group else []
+        made: dict[str, Any] = {"interval": _seconds(groups.interval)}
+        if groups.include:
+            made["include"] = [whole_name(each) for each in groups.include if each]
+        made["exclude"] = [*own, *(whole_name(each) for each in groups.exclude if each)]
+        if groups.only_empty:
+            made["states"] = "empty"
+        return made
+
+    def _schemas(self) -> dict[str, Any] | None:
+        source, target = self._in.schema_registry, self._out.schema_registry
+        if source is None or target is None or not target.enabled:
+            if source is not None and target is None:
+                self._notes.append("the registry of the source alone is named: no schema is copied")
+            return None
+        place = ("output", "redpanda_migrator", "schema_registry")
+        made = {
+            "source": self._registry(source, ("input", *place[1:])),
+            "target": self._registry(target, place),
+            **self._subjects(target),
+        }
+        if self._out.serverless:
+            made["target"]["kind"] = "serverless"
+            made |= dict.fromkeys(("metadata", "tags", "rules", "compatibility_groups"), "strip")
+        return made
+
+    def _subjects(self, rules: OutputRegistry) -> dict[str, Any]:
+        made: dict[str, Any] = {
+            "versions": rules.versions,
+            "ids": "translate" if rules.translate_ids else "keep",
+            "normalize": rules.normalize,
+            "strict": rules.strict,
+            "max_requests": min(rules.max_parallel_http_requests, 100),
+            "interval": _seconds(rules.interval or _MOST_INTERVAL),
+        }
+        made |= {k: [whole_name(e) for e in v if e] for k, v in _filters(rules).items()}
+        if rules.subject is not None:
+            made |= self._rename("schema_registry.subject", rules.subject, _SUBJECT, "{subject}")
+        if rules.include_deleted:
+            self._deleted(made, keeps_ids=not rules.translate_ids)
+        return made
+
+    def _deleted(self, made: dict[str, Any], *, keeps_ids: bool) -> None:
+        if keeps_ids:
+            made["deleted"] = "keep"
+            text = "versions that are soft-deleted at the source are soft-deleted on the target too"
+            self._notes.append(f"{text}, where Connect leaves them live")
+            return
+        place = ("output", "redpanda_migrator", "schema_registry", "include_deleted")
+        text = "is possible with ids that are kept only; leave it out, or `translate_ids`"
+        self._problems.append(Placed(place, text))
+
+    def _registry(self, registry: ConnectRegistry, place: Place) -> dict[str, Any]:
+        made: dict[str, Any] = {"url": registry.url}
+        if registry.tls.enabled:
+            made["tls"] = self._tls(registry.tls, (*place, "tls")) or True
+        if registry.basic_auth.enabled:
+            at = (*place, "basic_auth", "password")
+            made["basic"] = {
+                "username": registry.basic_auth.username,
+                "password": self._secret(registry.basic_auth.password, at),
+            }
+        return made
+
+    def _changes(self) -> list[dict[str, Any]] | None:
+        made: dict[str, Any] = {}
+        out = self._out
+        if out.compression is not None:
+            made["codec"] = out.compression
+        written = out.offset_header if out.consumer_groups.enabled else ""
+        if out.provenance_header:
+            made["drop"] = [{"name": "from-target", "provenance": out.provenance_header}]
+        if out.provenance_header or written:
+            made["redpanda"] = {"provenance": out.provenance_header, "offset": written}
+            self._notes.append(
+                "each record gets headers of the migrator, for which its batch is written anew;"
+                ' Towpath itself needs none: with `provenance_header: ""` and `offset_header: ""`'
+                " batches are copied as they are, at a fifth of the CPU"
+            )
+        headers = [*self._headers({out.provenance_header, written})]
+        made |= {"headers": headers} if headers else {}
+        return [{"topics": [".*"], **made}] if made else None
+
+    def _headers(self, taken: set[str]) -> Iterator[dict[str, Any]]:
+        for name, text in self._out.headers.items():
+            place = ("output", "redpanda_migrator", "headers", name)
+            template = template_of(text)
+            if name in taken:
+                self._notes.append(f"the header {name} is the migrator's own; its value stays that")
+            elif template.is_text:
+                yield {"name": name, "value": "".join(map(str, template.parts))}
+            elif len(template.parts) == 1 and (of := _content(template.parts[0])):
+                yield {"name": name, "of": of}
+            else:
+                known = ", ".join(f"${{! @{each} }}" for each in _OF_HEADER)
+                why = f"a header is a text, or one of {known} alone"
+                self._problems.append(Placed(place, why))
+
+
+def _content(part: str | Node) -> str | None:
+    return _OF_HEADER.get(part.name) if isinstance(part, MetadataOf) else None
+
+
+def _simple(parts: tuple[str | Node, ...], metadata: str, whole: str) -> str | None:
+    """Return the template of a link for texts around a name, `None` if there is more to it."""
+    texts = [whole if part == MetadataOf(metadata) else part for part in parts]
+    plain = [each for each in texts if isinstance(each, str)]
+    has_braces = any(set("{}") & set(part) for part in parts if isinstance(part, str))
+    return "".join(plain) if len(plain) == len(texts) and not has_braces else None
+
+
+def _filters(rules: OutputRegistry) -> dict[str, tuple[str, ...]]:
+    found = {"include": rules.include, "exclude": rules.exclude}
+    return {key: patterns for key, patterns in found.items() if any(patterns)}
+
+
+def _with_port(address: str) -> str:
+    return address if ":" in address else address + _PORT
+
+
+def _seconds(interval: float) -> str:
+    return f"{min(max(interval, _LEAST_INTERVAL), _MOST_INTERVAL):.10g}s"
+
+
+def revealed(_: Place, secret: Secret) -> object:
+    """Return a secret as it is, for a file that only this process has; a text of PEM as a file."""
+    return PemFile("root_cas", secret) if "-----BEGIN " in secret.reveal() else secret

@@ -1,0 +1,87 @@
+"""Commits of the positions of a link to a group at the source, in a thread of its own.
+
+Tools that show the lag of that group then show the link, and another program that reads with the
+group goes on where the link stands.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from towpath.cluster.admin import Admin
+from towpath.mirror.status.link_status import PartitionStatus
+from towpath.model.errors import TowpathError
+from towpath.model.groups import ClientGroup, Commit
+from towpath.model.nouns import Side
+from towpath.runtime import log
+from towpath.settings import LinkConfig
+
+_GOODBYE = 2.0
+"""Longest time in seconds that a run which ends waits for a commit that is under way."""
+
+
+class Committing:
+    """Commits positions once every `records.commit`.
+
+    Nothing of the run waits for it; what fails is tried again at the next turn. A commit of the
+    group that is ahead of the link stays.
+
+    Args:
+        config: The link.
+        rows: Returns where each partition stands.
+
+    Attributes:
+        trouble: Why the last turn failed, "" if it did not, or if nothing is asked for.
+    """
+
+    def __init__(self, config: LinkConfig, rows: Callable[[], Sequence[PartitionStatus]]) -> None:
+        self._config, self._rows = config, rows
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="towpath-commits", daemon=True)
+        self.trouble = ""
+
+    def start(self) -> None:
+        """Start the thread, if the file asks for commits."""
+        if self._config.records.commit is not None:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Commit once more, and stop."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join(_GOODBYE)
+
+    def _run(self) -> None:
+        interval = self._config.records.commit
+        with Admin(self._config.source, Side.SOURCE) as source:
+            while not self._over.wait(interval):
+                self._turn(source)
+            self._turn(source)
+
+    def _turn(self, source: Admin) -> None:
+        try:
+            self._commit(source)
+        except TowpathError as error:
+            self._failed(str(error))
+
+    def _commit(self, source: Admin) -> None:
+        name = self._config.records.group or ""
+        stand = {row.tp: row.source_end for row in self._rows() if row.source_end > 0}
+        there = source.groups.committed(name, stand) if stand else {}
+        due = {tp: Commit(end) for tp, end in stand.items() if end > there.get(tp, -1)}
+        if not due:
+            self.trouble = ""
+            return
+        group = ClientGroup(name)
+        done = source.groups.write({group: due})[group]
+        if done.failed:
+            tp, error = next(iter(done.failed.items()))
+            self._failed(f"group {name} at the source: {tp}: {error}")
+        else:
+            self.trouble = ""
+
+    def _failed(self, why: str) -> None:
+        if why != self.trouble:
+            log.event("commits.failed", self._config.link, "", {"why": why}, trouble=True)
+        self.trouble = why

@@ -1,0 +1,45 @@
+"""Files of Redpanda Connect, which commands take in place of a link's own.
+
+The reader is named, not imported: it belongs to the mirror's wing (`mirror/connect/`).
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from towpath.model.errors import ConfigProblem
+from towpath.settings.link import LinkConfig
+
+_READER = "towpath.mirror.connect.load"
+_SIGN = re.compile(rb"^\s+redpanda_migrator\s*:|^\s+[\"']redpanda_migrator[\"']\s*:", re.MULTILINE)
+_OURS = re.compile(rb"^(link|kind)\s*:", re.MULTILINE)
+
+
+class ConnectFiles(Protocol):
+    """Protocol of the reader of such files."""
+
+    def link(self, path: Path) -> LinkConfig:
+        """Return a file as the configuration of a link."""
+
+    def check(self, path: Path, *, with_environment: bool = True) -> tuple[ConfigProblem, ...]:
+        """Return every problem of a file."""
+
+    def notes(self, path: Path) -> tuple[str, ...]:
+        """Return what a person should know of a file without problems."""
+
+
+def is_connect(path: Path) -> bool:
+    """Return whether a file is one of Redpanda Connect's migrator; false if it cannot be read."""
+    try:
+        text = path.read_bytes()
+    except (OSError, ValueError):
+        return False
+    return _SIGN.search(text) is not None and _OURS.search(text) is None
+
+
+def connect_files() -> ConnectFiles:
+    """Return the reader, imported now."""
+    return cast("ConnectFiles", import_module(_READER))

@@ -1,0 +1,147 @@
+"""Expressions of Bloblang: what they give, and what is refused."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from towpath.bloblang import BloblangError, MessageScope, evaluate, parse_mapping, parse_query
+from towpath.bloblang.functions import DELETED, NOTHING
+
+SCOPE = MessageScope(
+    {"kafka_topic": "eu.orders.v1", "kafka_key": b"k-1", "n": 7}, this={"x": {"y": 3}}
+)
+
+VALUES = {
+    "@kafka_topic": "eu.orders.v1",
+    '@"kafka_topic"': "eu.orders.v1",
+    'metadata("kafka_topic")': "eu.orders.v1",
+    'meta("kafka_topic")': "eu.orders.v1",
+    "@nowhere": None,
+    "@nowhere.or(5)": 5,
+    '@nowhere | "x"': "x",
+    '"a" + "b"': "ab",
+    '"""a "quoted" b"""': 'a "quoted" b',
+    r'"tab\tend"': "tab\tend",
+    "1 + 2 * 3": 7,
+    "(1 + 2) * 3": 9,
+    "-2 + 5": 3,
+    "7 / 2": 3.5,
+    "7 % 4": 3,
+    "true || false && false": False,  # from left to right: both bind alike
+    "1 + 1 == 2": True,
+    "!(1 == 2)": True,
+    '@kafka_key == "k-1"': True,  # bytes and texts are one
+    '1 == "1"': False,
+    "true == 1": False,
+    "this.x.y": 3,
+    "x.y": 3,
+    "this.z.y": None,
+    '@kafka_topic.split(".")': ["eu", "orders", "v1"],
+    '@kafka_topic.split(".").index(-1)': "v1",
+    '["a", "b"].join("-")': "a-b",
+    '@kafka_topic.replace_all(".", "_")': "eu_orders_v1",
+    r'@kafka_topic.re_replace_all("^eu\\.(.*)$", "us.$1")': "us.orders.v1",
+    r'"ab".re_replace_all("(?P<first>a)", "${first}x")': "axb",
+    r'@kafka_topic.re_match("v\\d$")': True,
+    '@kafka_topic.trim_prefix("eu.").trim_suffix(".v1").uppercase()': "ORDERS",
+    '@kafka_topic.has_prefix("eu.") && @kafka_topic.has_suffix("v1")': True,
+    '@kafka_topic.contains("orders")': True,
+    "@kafka_topic.slice(0, 2)": "eu",
+    "@kafka_topic.length()": 12,
+    '"é".length()': 2,  # bytes, as Go counts
+    '"12".number() + 1': 13,
+    "@n.string()": "7",
+    "(7 / 2).string()": "3.5",
+    'throw("no").catch("yes")': "yes",
+    'if @n > 5 { "many" } else { "few" }': "many",
+    'if @n < 5 { "few" } else if @n == 7 { "seven" } else { "many" }': "seven",
+    'if @n < 5 { "few" }': NOTHING,
+    'match @n { 1 => "one", 7 => "seven", _ => "?" }': "seven",
+    'match @kafka_topic { this.has_prefix("eu") => "Europe"\n _ => this }': "Europe",
+    'match { @n == 7 => "seven"\n _ => "?" }': "seven",
+    "deleted()": DELETED,
+    "1 # a comment\n + 1": 2,
+}
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_an_expression_has_its_value(text: str) -> None:
+    value = evaluate(parse_query(text), SCOPE)
+    assert value == VALUES[text]
+    assert type(value) is type(VALUES[text])
+
+
+NONE = {
+    'throw("no topic")': "no topic",
+    "@n.uppercase()": "a text is expected, not a number",
+    '1 + "a"': "+ between a number and a text",
+    "1 / 0": "division by zero",
+    '"a".number()': "a text that is no number",
+    '["a"].index(3)': "index 3 is beyond the end of 1",
+    "!@n": "true or false is expected, not a number",
+}
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_an_expression_without_value_tells_why(text: str) -> None:
+    with pytest.raises(BloblangError, match=re.escape(NONE[text])):
+        evaluate(parse_query(text), SCOPE)
+
+
+REFUSED = {
+    '@kafka_topic | replace("a", "b")': "the function replace is not known here",
+    "@kafka_topic.uppercse()": "the method uppercse is not known here; did you mean uppercase?",
+    "@kafka_topic.split()": "the method split takes 1 arguments, not 0",
+    "1 +": "the expression ends too early",
+    "1 + * 2": "not understood from '* 2' on",
+    r'"\q"': "has an unknown escape",
+    "meta(5)": "meta() needs a name in quotes",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_not_known_is_refused_before_a_record_comes(text: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(REFUSED[text])):
+        parse_query(text)
+
+
+def test_a_mapping_has_statements() -> None:
+    made = parse_mapping(
+        """
+        # what is not ours
+        root = if @kafka_key == "x" { deleted() } else { this }
+        meta note = "seen"
+        root.a."b c" = 5
+        let n = 1
+        """
+    )
+    assert [each.target for each in made] == ["root", "meta note", "root.a.b c", "let n"]
+
+
+@given(st.text(max_size=40))
+def test_no_text_breaks_the_parser(text: str) -> None:
+    try:
+        node = parse_query(text)
+    except ValueError:
+        return
+    try:
+        evaluate(node, SCOPE)
+    except BloblangError:
+        return
+
+
+_TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
+
+
+@given(_TEXTS, _TEXTS, _TEXTS)
+def test_texts_are_what_they_were_written_as(first: str, second: str, third: str) -> None:
+    import json
+
+    quoted = [json.dumps(each) for each in (first, second, third)]
+    text = f"{quoted[0]} + {quoted[1]}.replace_all({quoted[1]}, {quoted[2]})"
+    replaced = second.replace(second, third)
+    assert evaluate(parse_query(text), MessageScope()) == first + replaced

@@ -1,0 +1,249 @@
+"""What `towpath lint` says about files of Redpanda Connect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from towpath.mirror.connect.load import check, notes
+from towpath.settings import check as check_any
+from towpath.settings.connect_files import is_connect
+
+INPUT = {"seed_brokers": '["a:9092"]', "topics": '["orders"]', "consumer_group": '"mover"'}
+OUTPUT = {"seed_brokers": '["b:9092"]'}
+REGISTRY = '{url: "http://one:8081"}'
+OTHER = '{url: "http://two:8081"%s}'
+
+
+def written(folder: Path, ins: dict[str, str], outs: dict[str, str], more: str = "") -> Path:
+    def lines(fields: dict[str, str]) -> str:
+        return "".join(f"    {key}: {value}\n" for key, value in fields.items() if value)
+
+    path = folder / "connect.yaml"
+    path.write_text(
+        f"input:\n  redpanda_migrator:\n{lines(INPUT | ins)}"
+        f"output:\n  redpanda_migrator:\n{lines(OUTPUT | outs)}{more}"
+    )
+    return path
+
+
+ACCEPTED = {
+    "no registry": ({}, {}),
+    "both registries": ({"schema_registry": REGISTRY}, {"schema_registry": OTHER % ""}),
+    "the source's registry alone": ({"schema_registry": REGISTRY}, {}),
+    "strict with new ids": (
+        {"schema_registry": REGISTRY},
+        {"schema_registry": OTHER % ", strict: true, translate_ids: true"},
+    ),
+    "patterns": ({"topics": "", "regexp_topics_include": '["^eu"]'}, {}),
+    "patterns without what they exclude": (
+        {"topics": "", "regexp_topics_include": '["."]', "regexp_topics_exclude": '["tmp$"]'},
+        {},
+    ),
+    "old patterns": ({"topics": '["^eu", "us"]', "regexp_topics": "true"}, {}),
+    "no group": ({"consumer_group": '""'}, {}),
+    "no headers": ({}, {"provenance_header": '""', "offset_header": '""'}),
+    "a header": ({}, {"headers": '{from: "${! @kafka_topic }", team: blue}'}),
+    "durations and sizes": ({"fetch_max_wait": "1m30s", "fetch_max_bytes": "64MiB"}, {}),
+    "plain names": ({}, {"topic": "prod_${! @kafka_topic }"}),
+    "expressions": ({}, {"topic": '\'${! @kafka_topic.replace_all(".", "_") }\''}),
+}
+
+
+@pytest.mark.parametrize("case", ACCEPTED)
+def test_what_is_right_has_no_problem(tmp_path: Path, case: str) -> None:
+    path = written(tmp_path, *ACCEPTED[case])
+    assert is_connect(path)
+    assert check_any(path) == check(path) == ()
+
+
+IN, OUT = "input.redpanda_migrator", "output.redpanda_migrator"
+SET_ITSELF = "is set by the migrator itself, which keeps it as at the source"
+REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
+    **{
+        name: ({}, {name: '"x"'}, f"{OUT}.{name}: {SET_ITSELF}")
+        for name in ("key", "partitioner", "partition", "timestamp", "timestamp_ms")
+    },
+    "strict": (
+        {"schema_registry": REGISTRY},
+        {"schema_registry": OTHER % ", strict: true"},
+        f"{OUT}.schema_registry.strict: needs `translate_ids: true`",
+    ),
+    "the target's registry alone": (
+        {},
+        {"schema_registry": OTHER % ""},
+        f"{OUT}.schema_registry: needs one under `input` too: that is where schemas come from",
+    ),
+    "one registry": (
+        {"schema_registry": REGISTRY},
+        {"schema_registry": REGISTRY},
+        f"{OUT}.schema_registry.url: is that of the source, too",
+    ),
+    "both ways to name topics": (
+        {"regexp_topics_include": '["x"]'},
+        {},
+        f"{IN}.topics: is not used with regexp_topics_include; give one",
+    ),
+    "no topics": (
+        {"topics": ""},
+        {},
+        f"{IN}.topics: is required, or else regexp_topics_include",
+    ),
+    "what is excluded from no patterns": (
+        {"regexp_topics_exclude": '["x"]'},
+        {},
+        f"{IN}.regexp_topics_exclude: is used where topics are named by regular expressions"
+        " (regexp_topics_include)",
+    ),
+    "two starts": (
+        {"start_from_oldest": "false"},
+        {},
+        f"{IN}.start_from_oldest: contradicts `start_offset: earliest`, the default; write"
+        " `start_offset: latest`",
+    ),
+    "partitions": (
+        {"topics": '["orders:0-3"]', "consumer_group": '""'},
+        {},
+        f"{IN}.topics: orders:0-3 names partitions; Towpath mirrors whole topics: name the topic",
+    ),
+    "no group": (
+        {"consumer_group": ""},
+        {},
+        f"{IN}.consumer_group: is required where whole topics are read; `towpath` resumes from what"
+        " it commits",
+    ),
+    "acks": ({}, {"acks": "leader"}, f"{OUT}.acks: must be all with `idempotent_write: true`"),
+    "requests": (
+        {},
+        {"max_in_flight_requests": "2"},
+        f"{OUT}.max_in_flight_requests: must be 1 with `idempotent_write: true`",
+    ),
+    "batches": (
+        {},
+        {"max_message_bytes": "4GiB"},
+        f"{OUT}.max_message_bytes: is above 2147483647, which a batch cannot have",
+    ),
+    "no name": ({}, {"topic": '""'}, f"{OUT}.topic: must not be empty"),
+    "one name for all": (
+        {},
+        {"topic": "all"},
+        f"{OUT}.topic: would give everything one name; use ${{! @kafka_topic }}",
+    ),
+    "another name": (
+        {},
+        {"topic": "x-${! @kafka_partition }"},
+        f"{OUT}.topic: asks for @kafka_partition; a name is made of @kafka_topic",
+    ),
+    "no expression": (
+        {},
+        {"topic": '"${! @kafka_topic | replace(1, 2) }"'},
+        f"{OUT}.topic: the function replace is not known here; known are deleted, meta, metadata,"
+        " nothing, throw",
+    ),
+    "a computed header": (
+        {},
+        {"headers": '{at: "${! @kafka_offset + 1 }"}'},
+        f"{OUT}.headers.at: a header is a text, or one of ${{! @kafka_topic }},"
+        " ${! @kafka_partition }, ${! @kafka_offset }, ${! @kafka_timestamp_ms } alone",
+    ),
+    "unsafe tls": (
+        {},
+        {"tls": "{enabled: true, skip_cert_verify: true}"},
+        f"{OUT}.tls.skip_cert_verify: is refused: anyone could answer; name the authority with"
+        " `root_cas_file`",
+    ),
+    "an unknown login": (
+        {"sasl": "[{mechanism: GSSAPI}]"},
+        {},
+        f"{IN}.sasl[0].mechanism: 'GSSAPI' is not one of none, PLAIN, OAUTHBEARER, SCRAM-SHA-256,"
+        " SCRAM-SHA-512, AWS_MSK_IAM, REDPANDA_CLOUD_SERVICE_ACCOUNT",
+    ),
+    "a login without password": (
+        {"sasl": "[{mechanism: PLAIN, username: bob}]"},
+        {},
+        f"{IN}.sasl[0].password: is required by the mechanism",
+    ),
+    "a pattern that Python cannot read": (
+        {"topics": "", "regexp_topics_include": "['\\pL+']"},
+        {},
+        f"{IN}.regexp_topics_include[0]: '\\\\pL+' is no regular expression that Python reads",
+    ),
+    "a duration": (
+        {"commit_period": "5 sec"},
+        {},
+        f"{IN}.commit_period: must be a duration such as 500ms, 10s or 1m, not '5*'",
+    ),
+    "an unknown field": (
+        {"topic": "x"},
+        {},
+        f"{IN}.topic: unknown key here; it belongs into output.redpanda_migrator",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_wrong_is_told_where_it_stands(tmp_path: Path, case: str) -> None:
+    ins, outs, told = REFUSED[case]
+    [problem] = check(written(tmp_path, ins, outs))
+    assert problem.sentence == told
+    assert problem.spot is not None
+
+
+BESIDE = {
+    "cache_resources: []\n": "cache_resources: is for processors that Towpath does not have",
+    "redpanda: {}\n": "redpanda: is Redpanda's enterprise block",
+    "pipeline: {processors: [{mapping: 'root = this'}]}\n": (
+        "pipeline.processors[0]: mapping changes or drops records"
+    ),
+    "buffer: {memory: {}}\n": "buffer: would lose the order and the positions of records",
+    "logger: {level: LOUD}\n": "logger.level: 'LOUD' is not one of OFF",
+}
+
+
+@pytest.mark.parametrize("more", BESIDE)
+def test_what_is_not_offered_is_refused_by_its_name(tmp_path: Path, more: str) -> None:
+    [problem] = check(written(tmp_path, {}, {}, more))
+    assert problem.sentence.startswith(BESIDE[more])
+
+
+def test_other_inputs_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "connect.yaml"
+    path.write_text("input:\n  kafka: {}\noutput:\n  redpanda_migrator:\n    seed_brokers: [b]\n")
+    [problem] = check(path)
+    assert (
+        problem.sentence == "input: has kafka; Towpath takes the place of redpanda_migrator alone"
+    )
+
+
+def test_all_problems_come_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, {"start_offset": "now", "client_id": "5"}, {"acks": "some", "key": "k"}
+    )
+    assert [each.path for each in check(path)] == [
+        f"{IN}.start_offset", f"{IN}.client_id", f"{OUT}.acks",
+    ]  # fmt: skip
+
+
+def test_a_missing_variable_is_one_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NOWHERE_AT_ALL", raising=False)
+    path = written(
+        tmp_path, {"sasl": "[{mechanism: PLAIN, username: a, password: ${NOWHERE_AT_ALL}}]"}, {}
+    )
+    [problem] = check(path)
+    assert problem.sentence == "variable NOWHERE_AT_ALL is not set, and has no default"
+
+
+def test_what_differs_from_connect_is_a_note(tmp_path: Path) -> None:
+    path = written(tmp_path, {"start_offset": "latest"}, {"max_in_flight": "4"})
+    first, second, third = notes(path)
+    assert first.startswith("partitions in which mover has committed nothing are copied from")
+    assert second.startswith("each record gets headers of the migrator")
+    assert third == "not needed here: output.max_in_flight: sets up Connect's own client"
+
+
+def test_files_of_ours_are_not_taken_for_connects(tmp_path: Path) -> None:
+    path = tmp_path / "ours.yaml"
+    path.write_text("link: x\n# input:\n#  redpanda_migrator:\nsource: {bootstrap: a:9092}\n")
+    assert not is_connect(path)
+    assert not is_connect(tmp_path / "nowhere.yaml")

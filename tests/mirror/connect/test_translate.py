@@ -1,0 +1,246 @@
+"""The link that does what a file of Redpanda Connect asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from towpath.mirror.connect.convert import convert
+from towpath.mirror.connect.load import examine, name_of, translation
+from towpath.settings import LinkConfig, check, from_tree
+
+BASIC = """
+input:
+  redpanda_migrator:
+    seed_brokers: ["source:9092"]
+    topics: ["orders", "payments"]
+    consumer_group: "migration"
+output:
+  redpanda_migrator:
+    seed_brokers: ["destination:9092"]
+    topic: ${! @kafka_topic }  # Preserve names
+"""
+HEADERS = {
+    "provenance": "redpanda-migrator-provenance",
+    "offset": "redpanda-migrator-offset",
+}
+FROM_TARGET = [{"name": "from-target", "provenance": "redpanda-migrator-provenance"}]
+
+
+def tree_of(folder: Path, text: str) -> dict[str, Any]:
+    path = folder / "connect.yaml"
+    path.write_text(text)
+    found = examine(path)
+    assert found.problems == ()
+    assert found.file is not None
+    made = translation(found.file)
+    assert made.problems == ()
+    assert isinstance(from_tree(made.tree, folder), LinkConfig)
+    return made.tree
+
+
+def test_the_basic_migration(tmp_path: Path) -> None:
+    assert tree_of(tmp_path, BASIC) == {
+        "source": {"bootstrap": ["source:9092"]},
+        "target": {"bootstrap": ["destination:9092"]},
+        "link": "default",
+        "topics": {"include": ["orders", "payments"]},
+        "records": {"start": "committed", "group": "migration", "commit": "5s"},
+        "groups": {"interval": "60s", "exclude": ["migration"]},
+        "changes": [{"topics": [".*"], "drop": FROM_TARGET, "redpanda": HEADERS}],
+    }
+
+
+def test_names_with_a_prefix(tmp_path: Path) -> None:
+    text = BASIC.replace("topic: ${!", "topic: prod_${!")
+    assert tree_of(tmp_path, text)["topics"]["rename"] == "prod_{topic}"
+
+
+def test_names_made_by_an_expression(tmp_path: Path) -> None:
+    text = BASIC.replace("${! @kafka_topic }", '\'${! @kafka_topic.replace_all(".", "-") }\'')
+    made = tree_of(tmp_path, text)
+    config = from_tree(made, tmp_path)
+    assert config.topics.target_name("a.b") == "a-b"
+    assert not config.topics.keeps_names
+    assert not config.topics.names_alike
+
+
+REGISTRIES = BASIC.replace(
+    "output:", '    schema_registry: {url: "http://source-registry:8081"}\noutput:'
+)
+
+
+def test_schemas_with_new_ids(tmp_path: Path) -> None:
+    text = f"""{REGISTRIES}
+    schema_registry:
+      url: "http://dest-registry:8081"
+      translate_ids: true  # Create-or-reuse mode
+      versions: all        # Migrate all versions
+"""
+    assert tree_of(tmp_path, text)["schemas"] == {
+        "source": {"url": "http://source-registry:8081"},
+        "target": {"url": "http://dest-registry:8081"},
+        "versions": "all",
+        "ids": "translate",
+        "normalize": False,
+        "strict": False,
+        "max_requests": 10,
+        "interval": "300s",
+    }
+
+
+def test_subjects_that_are_chosen_and_renamed(tmp_path: Path) -> None:
+    text = f"""{REGISTRIES}
+    schema_registry:
+      url: "http://dest-registry:8081"
+      subject: prod_${{! @schema_registry_subject }}
+      include: ["^eu"]
+      exclude: ["tmp$"]
+      include_deleted: true
+      interval: 0s
+"""
+    made = tree_of(tmp_path, text)["schemas"]
+    assert made["rename"] == "prod_{subject}"
+    assert (made["include"], made["exclude"]) == ([".*(?:^eu).*"], [".*(?:tmp$).*"])
+    assert (made["deleted"], made["interval"]) == ("keep", "86400s")
+
+
+def test_groups_that_are_chosen(tmp_path: Path) -> None:
+    text = f"""{BASIC}
+    consumer_groups:
+      interval: 1m
+      include: ["app-.*"]      # Only app- prefixed groups
+      exclude: ["migration"]   # Exclude migrator itself
+      only_empty: true         # Only Empty state groups
+"""
+    made = tree_of(tmp_path, text)
+    assert made["groups"] == {
+        "interval": "60s",
+        "include": [".*(?:app-.*).*"],
+        "exclude": ["migration", ".*(?:migration).*"],
+        "states": "empty",
+    }
+    groups = from_tree(made, tmp_path).groups
+    assert groups is not None
+    assert [groups.matches(each) for each in ("my-app-1", "app-1", "x", "migration")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("off", ["{enabled: false}", "{interval: 0s}"])
+def test_groups_that_are_not_wanted(tmp_path: Path, off: str) -> None:
+    made = tree_of(tmp_path, f"{BASIC}\n    consumer_groups: {off}\n")
+    assert "groups" not in made
+    written = made["changes"][0]["redpanda"]["offset"]
+    assert bool(written) is (off == "{interval: 0s}")  # as Connect does
+
+
+def test_serverless(tmp_path: Path) -> None:
+    text = f"""{REGISTRIES}
+    serverless: true  # Restrict configs to serverless subset
+    schema_registry:
+      url: "https://serverless.redpanda.com:8081"
+      translate_ids: true
+"""
+    made = tree_of(tmp_path, text)
+    assert made["topics"]["replication_factor"] == "broker_default"
+    rules = from_tree(made, tmp_path).topics.configs
+    chosen = [
+        each for each in ("retention.ms", "segment.ms", "cleanup.policy") if rules.selects(each)
+    ]
+    assert chosen == ["retention.ms", "cleanup.policy"]
+    assert made["schemas"]["target"]["kind"] == "serverless"
+    assert made["schemas"]["metadata"] == made["schemas"]["rules"] == "strip"
+
+
+def test_acls_and_copies(tmp_path: Path) -> None:
+    text = f"""{BASIC}
+    sync_topic_acls: true
+    topic_replication_factor: 2
+    compression: zstd
+"""
+    made = tree_of(tmp_path, text)
+    assert (made["access"], made["topics"]["replication_factor"]) == ({"acls": "safe"}, 2)
+    assert made["changes"][0]["codec"] == "zstd"
+
+
+def test_records_that_stay_as_they_are(tmp_path: Path) -> None:
+    text = f'{BASIC}\n    provenance_header: ""\n    offset_header: ""\n'
+    assert "changes" not in tree_of(tmp_path, text)
+
+
+def test_headers_of_ones_own(tmp_path: Path) -> None:
+    text = f"""{BASIC}
+    headers:
+      team: blue
+      origin: ${{! @kafka_topic }}
+      when: ${{! metadata("kafka_timestamp_ms") }}
+      redpanda-migrator-offset: mine
+"""
+    assert tree_of(tmp_path, text)["changes"][0]["headers"] == [
+        {"name": "team", "value": "blue"},
+        {"name": "origin", "of": "topic"},
+        {"name": "when", "of": "timestamp"},
+    ]
+
+
+PATTERNS = {
+    "^eu\\.": (["eu.orders"], ["my-eu.orders"]),
+    "orders": (["orders", "my-orders-2"], ["order"]),
+    "(?i)ORDERS$": (["my-orders"], ["orders-2"]),
+    "^a{1,2}$": (["a", "aa"], ["aaa"]),
+    "foo(?:bar)": (["foobar1"], ["foo"]),
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_patterns_find_parts_of_names(tmp_path: Path, pattern: str) -> None:
+    text = BASIC.replace('topics: ["orders", "payments"]', f"regexp_topics_include: ['{pattern}']")
+    topics = from_tree(tree_of(tmp_path, text), tmp_path).topics
+    found, left = PATTERNS[pattern]
+    assert all(map(topics.matches, found))
+    assert not any(map(topics.matches, left))
+
+
+def test_brokers_with_commas_and_without_ports(tmp_path: Path) -> None:
+    text = BASIC.replace('["source:9092"]', '["a,b:9093", "c"]')
+    assert tree_of(tmp_path, text)["source"] == {"bootstrap": ["a:9092", "b:9093", "c:9092"]}
+
+
+def test_a_link_is_named_after_its_label_and_both_clusters() -> None:
+    name = name_of("orders", "one", "two")
+    assert name.startswith("orders-")
+    assert len({name, name_of("orders", "two", "one"), name_of("orders", "on", "etwo")}) == 3
+    assert name == name_of("orders", "one", "two")
+
+
+LOGIN = BASIC.replace(
+    "topics:",
+    "sasl: [{mechanism: SCRAM-SHA-256, username: bob, password: hunter-2}]\n    topics:",
+).replace(
+    "topic: $",
+    """sasl:
+      - mechanism: PLAIN
+        username: ${NAME:eve}
+        password: ${PASS_WORD}
+    topic: $""",
+)
+
+
+def test_a_converted_file_is_a_link_and_holds_no_secret(tmp_path: Path) -> None:
+    path = tmp_path / "connect.yaml"
+    path.write_text(LOGIN)
+    made = convert(path, "moved")
+    assert "hunter-2" not in made.text + repr(made)
+    place = "input.redpanda_migrator.sasl[0].password"
+    assert made.secrets == (("SOURCE_PASSWORD", place),)
+    tree = YAML(typ="safe", pure=True).load(made.text)
+    source, target = tree["source"]["sasl"], tree["target"]["sasl"]
+    assert source == {**source, "username": "bob", "password": "env:SOURCE_PASSWORD"}
+    assert target == {"mechanism": "PLAIN", "username": "eve", "password": "env:PASS_WORD"}
+    ours = tmp_path / "ours.yaml"
+    ours.write_text(made.text)
+    assert check(ours, with_environment=False) == ()
