@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Group
-from rich.text import Text
 
 from towpath.cli.show.file_shapes import DevClusterJson, DevClustersJson
-from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.dev import distribution, updown
 from towpath.dev.secure import MECHANISM
@@ -151,12 +148,14 @@ def _show(clusters: Sequence[DevCluster], home: Path | None) -> None:
         for each in clusters
     ]
     head = ["side", "bootstrap", "kafka", "login", "state", "pid"]
-    told = _told(link if any(each.running for each in clusters) else None)
-    text = Group(Grid(head, rows), *told) if rows else "nothing runs"
     data: DevClustersJson = {"clusters": facts, "link": link}
-    show(text, data)
+    if not rows:
+        show("nothing runs", data)
+        return
+    from rich.console import Group  # noqa: PLC0415  # help and `down` wait for none of it
 
+    from towpath.cli.show.grid import Grid  # noqa: PLC0415
 
-def _told(link: str | None) -> list[Text]:
-    """Return what to do with the file of the link between secured clusters."""
-    return [] if link is None else [line(f"link file: {link}; begin with `towpath plan {link}`")]
+    is_usable = link is not None and any(each.running for each in clusters)
+    told = [line(f"link file: {link}; begin with `towpath plan {link}`")] if is_usable else []
+    show(Group(Grid(head, rows), *told), data)

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from towpath.cli.show.file_shapes import RunbookJson, RunbookPageJson
-from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.runbook import RunbookPage, page_of, pages
@@ -25,6 +24,8 @@ def explain(
     """Show the meaning of a code or an alert, what is safe, what to look at and what to do."""
     del output  # `show` reads it from the arguments
     if code is None:
+        from towpath.cli.show.grid import Grid  # noqa: PLC0415  # a page waits for none of it
+
         rows = [(name, page.title) for page in pages() for name in page.codes]
         data: RunbookJson = {"pages": [_facts(page) for page in pages()]}
         show(Grid(["code", "meaning"], rows), data)

@@ -12,7 +12,7 @@ from towpath.cli.show.file_shapes import LintJson
 from towpath.cli.show.output import Output, OutputOption, show
 from towpath.model.errors import ConfigError
 from towpath.settings import check
-from towpath.settings.load import notes as notes_of
+from towpath.settings.loading import notes as notes_of
 
 
 def lint(

@@ -9,6 +9,7 @@ command that was asked for is imported, so `towpath --help` and `towpath lint` n
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -88,6 +89,8 @@ millions that stay, and hardly any cycle: that took a quarter of its start."""
 def run() -> None:
     """Run the program on the arguments of this process."""
     gc.set_threshold(*_COLLECT)
+    # To look for plugins, pydantic would read the metadata of every package that is installed.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     watch_threads()
     if sys.stderr.isatty():
         sys.stderr.write(greeting(sys.argv[1:]))

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from towpath.cluster.admin import Admin
 from towpath.dev.errors import DevError
 from towpath.engine import java
 from towpath.model.acl import EVERY, Acl, Operation, Pattern, Permission, Resource
@@ -25,7 +24,6 @@ from towpath.model.foreign import printed
 from towpath.model.nouns import Side
 from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
-from towpath.settings import ClusterConfig
 
 ADMIN, LOGIN, LINK = "admin", "towpath", "secure"
 MECHANISM = Mechanism.SHA_512
@@ -153,6 +151,9 @@ def settle(box: Strongbox, side: Side, back_door: str, bootstrap: str) -> None:
     Raises:
         ClusterError: The cluster refused.
     """
+    from towpath.cluster.admin import Admin  # noqa: PLC0415  # clusters without logins need none
+    from towpath.settings import ClusterConfig  # noqa: PLC0415
+
     with Admin(ClusterConfig(bootstrap=(back_door,)), side) as admin:
         for user, password in ((LOGIN, box.password(side)), (ADMIN, box.password(ADMIN))):
             admin.users.set_credential(Credential(user, MECHANISM), _ITERATIONS, password)

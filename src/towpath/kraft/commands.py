@@ -13,7 +13,6 @@ import typer
 
 from towpath.cli.show.output import Form, FormOption, Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
-from towpath.kraft.config import load_kraft
 from towpath.kraft.facts.nouns import Goal
 from towpath.model.errors import ConfigError, ConfigProblem
 
@@ -202,6 +201,8 @@ def _write_manifests(folder: Path, told: Mapping[str, str] | None) -> None:
 
 @contextmanager
 def _migration(file: Path, lost: Iterable[int] = ()) -> Iterator[Migration]:
+    from towpath.kraft.config import load_kraft  # noqa: PLC0415  # help waits for none of it
+
     config = load_kraft(file)
     if others := set(lost) - {each.id for each in config.controllers.nodes}:
         named = ", ".join(map(str, sorted(others)))

@@ -25,7 +25,7 @@ from towpath.archive.config.restore_section import (
     RestoreSource,
 )
 from towpath.settings.kinds import FileKind
-from towpath.settings.load import load_as
+from towpath.settings.loading import load_as
 
 __all__ = [
     "ArchiveConfig",

@@ -10,15 +10,17 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console, RenderableType
-from rich.text import Text
 
 from towpath.model.errors import ConfigProblem
 from towpath.model.quoting import harmless
 from towpath.runbook import pointers
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
 
 _PIPE_WIDTH = 1_000_000
 """Characters of a line where there is no terminal: grep cannot search wrapped lines."""
@@ -99,8 +101,10 @@ def show(text: RenderableType, data: Mapping[str, Any], markdown: str = "") -> N
         _print_json(data)
     elif _asked.get() is Form.MARKDOWN and markdown:
         sys.stdout.write(markdown)
+    elif isinstance(text, str):
+        sys.stdout.write(f"{text}\n")
     else:
-        console().print(text, soft_wrap=isinstance(text, str))
+        console().print(text)
 
 
 def show_failure(failure: Failure) -> int:
@@ -133,6 +137,8 @@ def console(*, stderr: bool = False) -> Console:
 
     Without either, lines are as long as they are.
     """
+    from rich.console import Console  # noqa: PLC0415  # a plain text waits for none of it
+
     known = (sys.stderr if stderr else sys.stdout).isatty() or "COLUMNS" in os.environ
     width = None if known else _PIPE_WIDTH  # rich reads `COLUMNS` itself
     return Console(stderr=stderr, width=width, highlight=False, markup=False)
@@ -140,4 +146,6 @@ def console(*, stderr: bool = False) -> Console:
 
 def line(text: str) -> Text:
     """Return a line that wraps and is never cut."""
+    from rich.text import Text  # noqa: PLC0415  # as in `console`
+
     return Text(harmless(text), overflow="fold")

@@ -17,7 +17,7 @@ from towpath.kraft.config.file import (
 )
 from towpath.kraft.config.kubernetes import KubernetesDriver
 from towpath.settings.kinds import FileKind
-from towpath.settings.load import load_as
+from towpath.settings.loading import load_as
 
 __all__ = [
     "KraftBroker",

@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import groupby
-
 import typer
-from rich.console import Group
 
 from towpath.cli.options import LinkFile
-from towpath.cli.show.grid import Grid
-from towpath.cli.show.output import Form, FormOption, Output, OutputOption, line, show
-from towpath.cli.signals import stopping
-from towpath.mirror.plan import schemas_alone
-from towpath.mirror.show.plan_picture import show_plan, show_step
-from towpath.mirror.show.step_shapes import ComparedSchemasJson, SchemasSyncJson
-from towpath.model.amounts import counted
-from towpath.model.findings import Problem
-from towpath.plan.kinds import as_data
-from towpath.plan.model import problem_data, refuse
-from towpath.schemas.verify import EQUAL, ComparedVersion
-from towpath.settings import load
-
-NOT_ALL = 3
+from towpath.cli.show.output import Form, FormOption, Output, OutputOption
 
 schemas = typer.Typer(
     help="List, compare and bring over the subjects of a schema registry.", no_args_is_help=True
@@ -38,111 +21,37 @@ def _group() -> None:
 def ls(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     """List the subjects that the file asks for, with their versions and ids on both sides."""
     del output  # `show` reads it from the arguments
-    found = schemas_alone.compared(load(file), ask=False)
-    rows = []
-    for name, some in groupby(found.rows, key=lambda row: row.at.subject):
-        each = list(some)
-        places = {row.place.subject for row in each if row.place is not None}
-        states = sorted({row.verdict for row in each} - {EQUAL})
-        rows.append(
-            (
-                name,
-                "" if places <= {name} else ", ".join(sorted(places)),
-                _numbers(row.at.version for row in each),
-                _numbers(row.id for row in each),
-                _numbers(row.target_id for row in each if row.target_id is not None),
-                ", ".join(states) or EQUAL,
-            )
-        )
-    heads = ("subject", "on the target", "versions", "ids", "target ids", "state")
-    parts = [Grid(heads, tuple(rows))] if rows else []
-    told = [counted(len(rows), "subject"), *_problems(found.problems)]
-    show(Group(*parts, *map(line, told)), _data(found.rows, found.problems, found.requests))
-    return NOT_ALL if found.problems and not rows else 0
+    from towpath.mirror.commands.schemas_work import list_subjects  # noqa: PLC0415  # help waits
+    from towpath.settings import load  # noqa: PLC0415  # for neither
+
+    return list_subjects(load(file))
 
 
 @schemas.command()
 def diff(file: LinkFile, *, output: FormOption = Form.TEXT) -> int:
     """Show how the target's registry differs: exit 0 equal, 3 different."""
     del output  # `show` reads it from the arguments
-    found = schemas_alone.planned(load(file))
-    show_plan(found, subjects=schemas_alone.ALONE)
-    return found.exit_code or (NOT_ALL if found.steps else 0)
+    from towpath.mirror.commands.schemas_work import show_differences  # noqa: PLC0415  # as in `ls`
+    from towpath.settings import load  # noqa: PLC0415
+
+    return show_differences(load(file))
 
 
 @schemas.command()
 def sync(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     """Register what the target's registry lacks; nothing is deleted or overwritten."""
     del output  # `show` reads it from the arguments
-    config = load(file)
-    plan = schemas_alone.planned(config)
-    refuse(plan)
-    with stopping() as stop:
-        done = schemas_alone.sync(plan, config, show_step, stop)
-    steps = f"steps: {len(done.done)} done, {len(done.failed)} failed, {len(done.rest)} not reached"
-    data: SchemasSyncJson = {
-        "link": config.link,
-        "complete": done.complete and not plan.problems,
-        "done": [as_data(step) for step in done.done],
-        "failed": [
-            {**as_data(step), "code": error.code, "error": str(error)}
-            for step, error in done.failed
-        ],
-        "not_reached": [as_data(step) for step in done.rest],
-        "left_out": [str(problem) for problem in plan.problems],
-    }
-    if not plan.steps:
-        steps = "nothing could be done" if plan.problems else "nothing to do"
-    told = [*_problems(plan.problems), *done.left_out, steps]
-    show(Group(*map(line, told)), data)
-    return 0 if data["complete"] else NOT_ALL
+    from towpath.mirror.commands.schemas_work import register_missing  # noqa: PLC0415  # as in `ls`
+    from towpath.settings import load  # noqa: PLC0415
+
+    return register_missing(load(file))
 
 
 @schemas.command()
 def verify(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     """Request every schema id from the target, as clients do, and compare the answers."""
     del output  # `show` reads it from the arguments
-    found = schemas_alone.compared(load(file), ask=True)
-    wrong = [row for row in found.rows if row.verdict != EQUAL]
-    lines = [f"{row.at} (id {row.id}): {row.verdict}: {row.why}" for row in wrong]
-    named = {row.at.subject for row in wrong}
-    lines += _problems(each for each in found.problems if each.about not in named)
-    equal = len(found.rows) - len(wrong)
-    lines.append(f"{equal} of {counted(len(found.rows), 'version')} {EQUAL}")
-    show(Group(*map(line, lines)), _data(found.rows, found.problems, found.requests))
-    return NOT_ALL if wrong or found.problems else 0
+    from towpath.mirror.commands.schemas_work import verify_ids  # noqa: PLC0415  # as in `ls`
+    from towpath.settings import load  # noqa: PLC0415
 
-
-def _data(
-    rows: Iterable[ComparedVersion], problems: Iterable[Problem], requests: int
-) -> ComparedSchemasJson:
-    return {
-        "versions": [
-            {
-                "subject": row.at.subject,
-                "version": row.at.version,
-                "id": row.id,
-                "target_subject": row.place.subject if row.place else None,
-                "target_version": row.place.version if row.place else None,
-                "target_id": row.target_id,
-                "verdict": row.verdict,
-                "why": row.why,
-            }
-            for row in rows
-        ],
-        "problems": [problem_data(problem) for problem in problems],
-        "requests": requests,
-    }
-
-
-def _problems(problems: Iterable[Problem]) -> list[str]:
-    return [f"problem: {problem}" for problem in problems]
-
-
-def _numbers(numbers: Iterable[int]) -> str:
-    """Return numbers with ranges: `1-3, 7`."""
-    parts = []
-    for _, some in groupby(enumerate(sorted(set(numbers))), key=lambda each: each[1] - each[0]):
-        found = [number for _, number in some]
-        parts.append(str(found[0]) if len(found) == 1 else f"{found[0]}-{found[-1]}")
-    return ", ".join(parts)
+    return verify_ids(load(file))

@@ -51,7 +51,7 @@ from towpath.runtime.clock import now_ms
 from towpath.runtime.durable import sync_folder
 from towpath.settings import LinkConfig
 from towpath.settings.document import read
-from towpath.settings.load import tree
+from towpath.settings.loading import tree
 from towpath.settings.naming import fits
 
 _LOOKS = 5
