@@ -17,7 +17,7 @@ from towpath.model.errors import ConfigError, ConfigProblem, Spot
 from towpath.model.nouns import Side
 from towpath.settings.document import Document, parse, read
 from towpath.settings.link import LinkConfig
-from towpath.settings.load import from_tree
+from towpath.settings.loading import from_tree
 from towpath.settings.problems import faults_of
 from towpath.settings.spots import Fault
 
