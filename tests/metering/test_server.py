@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import re
 import socket
 import threading
@@ -17,6 +18,7 @@ import pytest
 from tests.support.kafka import wait_until
 from tests.support.pages.metrics import ABOUT, STAND, full, served
 from tests.support.pages.scrape import Scrape
+from towpath import __version__
 from towpath.dev import ports
 from towpath.metering.measurement import Measurement
 from towpath.metering.server import STALLED, MetricsServer
@@ -47,6 +49,13 @@ def get(address: str, path: str) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
+def test_what_redpanda_connect_serves_is_there_too() -> None:
+    with served(LinkMeter()) as address:
+        assert get(address, "/ping") == (200, "pong\n")
+        assert get(address, "/stats")[1].splitlines()[0].startswith("# HELP")
+        assert json.loads(get(address, "/version")[1]) == {"version": __version__}
+
+
 def test_metrics_and_ready_and_nothing_else(capfd: pytest.CaptureFixture[str]) -> None:
     meter = LinkMeter()
     with served(meter) as address:
@@ -55,8 +64,9 @@ def test_metrics_and_ready_and_nothing_else(capfd: pytest.CaptureFixture[str]) -
         assert get(address, "/ready") == (503, "not ready: the clusters were not looked at yet\n")
         meter.looked([STAND])
         assert get(address, "/ready") == (200, "ready\n")
+        served_paths = "/metrics, /live, /ready, /ping, /stats and /version"
         for path in ("/", "/metrics/", "/metric", "/ready/x", "/../metrics"):
-            assert get(address, path) == (404, "only /metrics, /live and /ready are served\n")
+            assert get(address, path) == (404, f"only {served_paths} are served\n")
         with pytest.raises(urllib.error.HTTPError, match="501"):
             urllib.request.urlopen(f"http://{address}/metrics", b"data", timeout=10)
     assert capfd.readouterr() == ("", "")

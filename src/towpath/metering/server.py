@@ -7,6 +7,7 @@ behind.
 from __future__ import annotations
 
 import errno
+import json
 import socket
 import threading
 from contextlib import suppress
@@ -18,6 +19,7 @@ from typing import Any, Self
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
 
+from towpath import __version__
 from towpath.metering.collector import Measure, MeasurementCollector
 from towpath.metering.meter import Measured
 from towpath.model.errors import ConfigError, ConfigProblem
@@ -31,6 +33,7 @@ STALLED = 600.0
 """Seconds without a turn of the run's main loop, after which only a restart helps. A turn may wait
 for several requests; the first one comes after everything that is done at the start."""
 _TEXT = "text/plain; charset=utf-8"
+_JSON = "application/json"
 _WHY = {
     errno.EADDRINUSE: "the port is taken; stop what listens there (another process of the same"
     " file?) or write another port",
@@ -118,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         match self.path.partition("?")[0]:
-            case "/metrics":
+            case "/metrics" | "/stats":  # the second one is Redpanda Connect's
                 self._answer(generate_latest(self.server.registry), CONTENT_TYPE_PLAIN_0_0_4)
             case "/live" if self.server.meter.idle < STALLED:
                 self._answer(b"alive\n")
@@ -130,8 +133,12 @@ class _Handler(BaseHTTPRequestHandler):
             case "/ready":
                 text = b"not ready: the clusters were not looked at yet\n"
                 self._answer(text, status=HTTPStatus.SERVICE_UNAVAILABLE)
+            case "/ping":
+                self._answer(b"pong\n")
+            case "/version":
+                self._answer(json.dumps({"version": __version__}).encode(), _JSON)
             case _:
-                text = b"only /metrics, /live and /ready are served\n"
+                text = b"only /metrics, /live, /ready, /ping, /stats and /version are served\n"
                 self._answer(text, status=HTTPStatus.NOT_FOUND)
 
     def _answer(

@@ -83,7 +83,7 @@ def test_a_name_of_a_column_that_is_no_text_is_told(kind: SegmentFormat) -> None
 
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", list(SegmentFormat))
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)
 def test_each_bit_of_an_object(kind: SegmentFormat) -> None:
     raw, _ = _object(kind)
     for at in range(len(raw)):

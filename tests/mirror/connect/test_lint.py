@@ -193,8 +193,9 @@ def test_what_is_wrong_is_told_where_it_stands(tmp_path: Path, case: str) -> Non
 BESIDE = {
     "cache_resources: []\n": "cache_resources: is for processors that Towpath does not have",
     "redpanda: {}\n": "redpanda: is Redpanda's enterprise block",
-    "pipeline: {processors: [{mapping: 'root = this'}]}\n": (
-        "pipeline.processors[0]: mapping changes or drops records"
+    "pipeline: {processors: [{sleep: {}}]}\n": "pipeline.processors[0]: sleep is not known here",
+    "pipeline: {processors: [{mapping: 'root = 5'}]}\n": (
+        "pipeline.processors[0].mapping: `root = ...` changes records; only `deleted()`"
     ),
     "buffer: {memory: {}}\n": "buffer: would lose the order and the positions of records",
     "logger: {level: LOUD}\n": "logger.level: 'LOUD' is not one of OFF",

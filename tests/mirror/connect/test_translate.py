@@ -172,6 +172,48 @@ def test_records_that_stay_as_they_are(tmp_path: Path) -> None:
     assert "changes" not in tree_of(tmp_path, text)
 
 
+SERVED = {
+    "http: {}": "0.0.0.0:4195",
+    "metrics: {prometheus: {}}": "0.0.0.0:4195",
+    'http: {address: "127.0.0.1:9"}': "127.0.0.1:9",
+    'http: {address: ":9"}': "0.0.0.0:9",
+    "http: {enabled: false}": None,
+    "metrics: {none: {}}": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize("more", SERVED)
+def test_metrics_are_served_where_the_file_asks_for_them(tmp_path: Path, more: str) -> None:
+    made = tree_of(tmp_path, f"{BASIC}\n{more}\n")
+    assert made.get("metrics", {}).get("listen") == SERVED[more]
+
+
+def test_what_mappings_drop(tmp_path: Path) -> None:
+    text = f"""{BASIC}
+pipeline:
+  processors:
+    - mapping: |
+        root = if @kafka_topic == "orders" && @kafka_timestamp_ms < 1700000000000 {{ deleted() }}
+    - log: {{message: seen}}
+"""
+    dropping, rest = tree_of(tmp_path, text)["changes"]
+    assert (dropping["topics"], rest["topics"]) == (["(?=orders$).*"], [".*"])
+    assert dropping["drop"] == [*FROM_TARGET, {"before": "2023-11-14T22:13:20.000+00:00"}]
+    assert dropping["redpanda"] == rest["redpanda"] == HEADERS
+
+
+def test_topics_that_a_mapping_drops_as_a_whole(tmp_path: Path) -> None:
+    text = f"""{BASIC}
+pipeline:
+  processors:
+    - bloblang: 'root = if @kafka_topic.has_suffix("s") {{ deleted() }}'
+"""
+    topics = from_tree(tree_of(tmp_path, text), tmp_path).topics
+    assert not topics.matches("orders")
+    assert not topics.matches("payments")
+
+
 def test_headers_of_ones_own(tmp_path: Path) -> None:
     text = f"""{BASIC}
     headers:

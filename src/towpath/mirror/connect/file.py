@@ -8,14 +8,20 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StrictBool, field_validator, model_validator
 
+from towpath.bloblang.parser import parse_mapping
+from towpath.mirror.connect.filters import drops_of, filtered
 from towpath.mirror.connect.sides import MigratorInput, MigratorOutput
 from towpath.mirror.connect.values import GoDuration
+from towpath.model.foreign import foreign
 from towpath.settings.problems import Placed, placed_error, require_none
 from towpath.settings.shape import Place, Section
 
 DEFAULT_LABEL = "default"
 _LABEL = re.compile(r"[a-z0-9_]{1,80}")
 _MIGRATOR = "redpanda_migrator"
+MAPPINGS = ("mapping", "bloblang")
+"""Processors that are one mapping."""
+_WITHOUT_EFFECT = frozenset({"log", "benchmark", "noop"})
 _BESIDE = frozenset({"label", "processors"})
 
 
@@ -147,7 +153,9 @@ class ConnectFile(Section):
         elif source.url.rstrip("/") == target.url.rstrip("/"):
             yield Placed((*place, "url"), "is that of the source, too")
 
-    def _processors(self) -> Iterator[Placed]:
+    @property
+    def processors(self) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+        """Every processor with its place, in the order in which records meet them."""
         places: Iterable[tuple[Place, tuple[dict[str, Any], ...]]] = (
             (("input",), self.input.processors),
             (("pipeline",), self.pipeline.processors),
@@ -155,13 +163,27 @@ class ConnectFile(Section):
         )
         for place, processors in places:
             for index, each in enumerate(processors):
-                name = next((key for key in each if key != "label"), "")
-                if name not in {"log", "benchmark", "noop"}:
-                    text = (
-                        f"{name or 'it'} changes or drops records in a way that is not known here;"
-                        " `changes` of our file has drop rules and headers (docs/changes.md)"
-                    )
-                    yield Placed((*place, "processors", index), text)
+                yield (*place, "processors", index), each
+
+    def _processors(self) -> Iterator[Placed]:
+        for place, processor in self.processors:
+            name = next((key for key in processor if key != "label"), "")
+            if name in MAPPINGS:
+                yield from _wrong_in(processor[name], (*place, name))
+            elif name not in _WITHOUT_EFFECT:
+                text = f"{name or 'it'} is not known here; `changes` of our file has drop rules"
+                yield Placed(place, f"{text} and headers (docs/changes.md)")
+
+
+def _wrong_in(text: object, place: Place) -> Iterator[Placed]:
+    """Yield why a mapping cannot become drop rules."""
+    if not isinstance(text, str):
+        yield Placed(place, "must be a text")
+        return
+    try:
+        filtered(drops_of(parse_mapping(text)).conditions)
+    except ValueError as error:
+        yield Placed(place, foreign(error))
 
 
 def _refused(tree: Mapping[str, Any]) -> Iterator[Placed]:

@@ -58,8 +58,17 @@ def needless(file: ConnectFile) -> Iterator[str]:
             reason = _NEEDLESS[side].get(name) or _NEEDLESS["either"].get(name)
             if reason:
                 why.setdefault(reason, []).append(f"{side}.{name}")
+    yield from _beside(file)
     for reason, names in why.items():
         yield f"not needed here: {', '.join(names)}: {reason}"
+
+
+def _beside(file: ConnectFile) -> Iterator[str]:
+    """Yield what stands beside input and output and has another place here."""
+    if "logger" in file.model_fields_set:
+        yield "not needed here: logger: `--log-level` and `--log-format` of commands say it"
+    if file.metrics.prometheus is not None and file.metrics.prometheus.model_fields_set:
+        yield "not needed here: metrics.prometheus: times are summaries, as there by default"
 
 
 def _given(section: Section) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from towpath.bloblang.nodes import MetadataOf, Node
+from towpath.bloblang.parser import parse_mapping
 from towpath.mirror.connect.clusters import (
     ClientCert,
     ConnectCluster,
@@ -15,7 +17,8 @@ from towpath.mirror.connect.clusters import (
     ConnectSasl,
     ConnectTls,
 )
-from towpath.mirror.connect.file import ConnectFile
+from towpath.mirror.connect.file import MAPPINGS, ConnectFile
+from towpath.mirror.connect.filters import Rule, drops_of, filtered
 from towpath.mirror.connect.needless import needless
 from towpath.mirror.connect.sides import MigratorInput, MigratorOutput, OutputRegistry
 from towpath.mirror.connect.values import whole_name
@@ -30,6 +33,8 @@ Reveal = Callable[[Place, Secret], object]
 """What stands for a secret in the file of a link, by its place in Connect's file."""
 
 _PORT = ":9092"
+_ANY = "0.0.0.0"  # noqa: S104, what Connect means by an address without host
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAST_INTERVAL, _MOST_INTERVAL = 1.0, 86_400.0
 _TOPIC, _SUBJECT = "kafka_topic", "schema_registry_subject"
 _OF_HEADER = {
@@ -74,6 +79,7 @@ class _Maker:
         self._file, self._reveal = file, reveal
         self._problems: list[Placed] = []
         self._notes: list[str] = []
+        self._dropped: list[str] = []
 
     def made(self, link: str) -> Translation:
         place = ("output", "redpanda_migrator")
@@ -90,8 +96,11 @@ class _Maker:
             "schemas": self._schemas(),
             "changes": self._changes(),
             "access": {"acls": "safe"} if self._out.sync_topic_acls else None,
+            "metrics": self._metrics(),
         }
         tree |= {key: section for key, section in sections.items() if section is not None}
+        if self._dropped:  # no record of them is copied
+            tree["topics"]["exclude"] = [*tree["topics"].get("exclude", ()), *self._dropped]
         self._notes += needless(self._file)
         return Translation(tree, tuple(self._problems), tuple(self._notes))
 
@@ -256,6 +265,16 @@ class _Maker:
             }
         return made
 
+    def _metrics(self) -> dict[str, Any] | None:
+        """Return where metrics are served, if the file asks for it."""
+        file = self._file
+        if not file.http.enabled or not {"http", "metrics"} & file.model_fields_set:
+            return None
+        if file.metrics.none is not None:
+            return None
+        host, _, port = file.http.address.rpartition(":")
+        return {"listen": f"{host or _ANY}:{port}"}
+
     def _changes(self) -> list[dict[str, Any]] | None:
         made: dict[str, Any] = {}
         out = self._out
@@ -273,7 +292,24 @@ class _Maker:
             )
         headers = [*self._headers({out.provenance_header, written})]
         made |= {"headers": headers} if headers else {}
-        return [{"topics": [".*"], **made}] if made else None
+        return [*self._filtered(made), *([{"topics": [".*"], **made}] if made else [])] or None
+
+    def _filtered(self, made: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the changes of topics whose records mappings drop, in part or as a whole."""
+        drops = [
+            drops_of(parse_mapping(processor[name]))
+            for _, processor in self._file.processors
+            for name in MAPPINGS
+            if name in processor
+        ]
+        for statement in (each for found in drops for each in found.without_effect):
+            self._notes.append(f"`{statement} = ...` has no effect: metadata is not migrated")
+        for each in filtered([node for found in drops for node in found.conditions]):
+            if each.whole:
+                self._dropped.append(each.topics)
+            else:
+                rules = [*made.get("drop", ()), *map(_timed, each.rules)]
+                yield {"topics": [each.topics], **made, "drop": rules}
 
     def _headers(self, taken: set[str]) -> Iterator[dict[str, Any]]:
         for name, text in self._out.headers.items():
@@ -301,6 +337,16 @@ def _simple(parts: tuple[str | Node, ...], metadata: str, whole: str) -> str | N
     plain = [each for each in texts if isinstance(each, str)]
     has_braces = any(set("{}") & set(part) for part in parts if isinstance(part, str))
     return "".join(plain) if len(plain) == len(texts) and not has_braces else None
+
+
+def _timed(rule: Rule) -> Rule:
+    """Return a drop rule with its times as texts, which a file takes for every year."""
+    times = {key: rule[key] for key in ("before", "since") if key in rule}
+    return {**rule, **{key: _moment(time) for key, time in times.items()}}
+
+
+def _moment(ms: int) -> str:
+    return (_BEGINNING + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")
 
 
 def _filters(rules: OutputRegistry) -> dict[str, tuple[str, ...]]:
