@@ -22,7 +22,7 @@ from bench.functions import number_batches
 from bench.meter import machine
 from bench.pages import RESULTS, publish, some_of
 from bench.report import table
-from towpath.archive.format.files import write_object
+from towpath.archive.format.either_format import write_object
 from towpath.archive.format.footer import SegmentFooter, SegmentHead
 from towpath.archive.format.sink import Sink
 from towpath.model.nouns import ClusterId, SegmentFormat, SourceOffset, TopicId, TopicName

@@ -16,7 +16,7 @@ from tests.support.objects.buckets import Buckets
 from tests.support.objects.stores import section
 from towpath.archive.config import ArchiveConfig, load_archive
 from towpath.archive.config.compaction import CompactionConfig
-from towpath.archive.format.files import read_object, write_object
+from towpath.archive.format.either_format import read_object, write_object
 from towpath.archive.format.footer import SegmentHead
 from towpath.archive.keys import segment_key
 from towpath.archive.log import CommitLog, Draft

@@ -18,8 +18,8 @@ from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.link import open_link
-from towpath.mirror.status.link_status import status
 from towpath.mirror.status.losses import Losses, LostRecords
+from towpath.mirror.status.partitions import status
 
 pytestmark = [pytest.mark.broker, pytest.mark.soak]
 NewName = Callable[[str], str]

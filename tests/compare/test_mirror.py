@@ -20,7 +20,7 @@ from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.compare.work import Comparison, RecordDifference
 from towpath.dev.broker import LocalCluster
-from towpath.mirror.status.link_status import State
+from towpath.mirror.status.partition_status import State
 from towpath.mirror.verify.verdict import Verdict, verdict
 from towpath.model.nouns import Mode, Side, TopicName, TopicPartition
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.kraft.decisions import next_step
 from tests.support.kraft.laws import broken
 from tests.support.kraft.worlds import (
     end,
@@ -24,7 +25,6 @@ from tests.support.kraft.worlds import (
 from tests.support.session.examples import examples
 from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.decide.moves import Reached
-from towpath.kraft.decide.planner import next_step
 from towpath.kraft.facts.nouns import Goal, NodeId, Stage
 from towpath.kraft.facts.seen import Health, Observation, Proven
 from towpath.kraft.findings.codes import FindingCode

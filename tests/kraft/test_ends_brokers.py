@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.kraft.decisions import next_step
 from tests.support.kraft.worlds import at_stage, end, kraft_config, start_of, walk, with_zookeeper
 from towpath.kraft.decide.moves import Reached
-from towpath.kraft.decide.planner import next_step
 from towpath.kraft.decide.preflight.preflight import preflight
 from towpath.kraft.facts.nouns import Alarm, BrokerMode, Goal, NodeId, Stage
 from towpath.kraft.facts.seen import Observation, Oddity, OddZnode

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.kraft.decisions import next_step
 from tests.support.kraft.laws import broken
 from tests.support.kraft.worlds import (
     at_stage,
@@ -22,7 +23,6 @@ from tests.support.kraft.worlds import (
 )
 from towpath.kraft.decide.moves import Reached
 from towpath.kraft.decide.outline import outline
-from towpath.kraft.decide.planner import next_step
 from towpath.kraft.decide.preflight import preflight
 from towpath.kraft.facts.nouns import Goal, NodeId, Stage
 from towpath.kraft.facts.seen import Observation, Proven

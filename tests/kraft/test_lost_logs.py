@@ -12,6 +12,7 @@ from threading import Event
 
 import pytest
 
+from tests.support.kraft.decisions import next_step
 from tests.support.kraft.laws import broken
 from tests.support.kraft.worlds import (
     at_stage,
@@ -23,7 +24,6 @@ from tests.support.kraft.worlds import (
 )
 from towpath.kraft.decide.moves import Reached
 from towpath.kraft.decide.outline import outline
-from towpath.kraft.decide.planner import next_step
 from towpath.kraft.decide.preflight import preflight
 from towpath.kraft.facts.nouns import Alarm, Goal, LogState, NodeId, Stage
 from towpath.kraft.facts.seen import MigrationZnode, Observation, Proven

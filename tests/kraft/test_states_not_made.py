@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.kraft.decisions import next_step
 from tests.support.kraft.waits import tools
 from tests.support.kraft.worlds import (
     UNEQUAL,
@@ -17,7 +18,6 @@ from tests.support.kraft.worlds import (
     with_zookeeper,
 )
 from towpath.kraft.decide.outline import outline
-from towpath.kraft.decide.planner import next_step
 from towpath.kraft.errors import StepLateError, StepRefusedError
 from towpath.kraft.facts.image import ClusterImage, PartitionImage, TopicImage
 from towpath.kraft.facts.nouns import Alarm, Goal, NodeId, Stage

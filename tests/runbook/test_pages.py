@@ -20,8 +20,8 @@ from towpath.cli.show.output import console
 from towpath.dev.errors import DevError
 from towpath.ledger.entries import Gap
 from towpath.mirror.show.status_picture import picture
-from towpath.mirror.status.link_status import State
 from towpath.mirror.status.open_transaction import HANGING
+from towpath.mirror.status.partition_status import State
 from towpath.model.errors import ConfigError, StoppedError, TowpathError
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset
 from towpath.model.reasons import Reason, ReasonCode

@@ -34,7 +34,8 @@ from towpath.ledger.keys import new_name
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.plan.link_plan import build
 from towpath.mirror.run.rounds import RoundPlan, plan_round
-from towpath.mirror.status.link_status import PartitionStatus, State, status
+from towpath.mirror.status.partition_status import PartitionStatus, State
+from towpath.mirror.status.partitions import status
 from towpath.mirror.verify.verdict import Verdict
 from towpath.mirror.verify.verify import Scope, verify
 from towpath.model.nouns import Side, TopicName

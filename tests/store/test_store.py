@@ -21,6 +21,8 @@ from towpath.model.errors import (
 from towpath.runtime.clock import now_ms
 from towpath.settings import StoreConfig
 from towpath.store import Store
+from towpath.store.files.files import FilesBackend
+from towpath.store.s3.s3 import S3Backend
 
 pytestmark = pytest.mark.slow
 
@@ -208,7 +210,7 @@ def test_what_a_dead_writer_left_is_found_and_removed(store: Store) -> None:
     while writer._under_way:
         writer._await_part()
     assert store.abort_uploads("", 3600) == []
-    found = ["a/topic%/large"] if store.backend.keeps_unfinished else []
+    found = ["a/topic%/large"] if isinstance(store.backend, (FilesBackend, S3Backend)) else []
     assert [each.key for each in store.abort_uploads("a/", 0)] == found
     assert store.abort_uploads("a/", 0) == []
     writer.write(b"this one goes on")

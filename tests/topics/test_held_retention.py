@@ -18,7 +18,7 @@ from towpath.ledger.entries import Foretold
 from towpath.ledger.link import open_link
 from towpath.mirror.plan.link_plan import build
 from towpath.mirror.run.reconcile import reconcile
-from towpath.mirror.status.link_status import status
+from towpath.mirror.status.partitions import status
 from towpath.mirror.subjects import SUBJECTS
 from towpath.model.findings import Cause
 from towpath.model.nouns import TopicName, TopicPartition

@@ -84,11 +84,6 @@ class Here:
         rows = [batch.cast(columns) for each in found for batch in each.result()]
         return pa.Table.from_batches(rows, columns)
 
-    @property
-    def forker(self) -> int:
-        """The process from which slices are forked."""
-        return self._forks.pid
-
     def _attempts(
         self, work: Callable[[T], Any], one: T, ends: Sequence[threading.Event]
     ) -> list[pa.RecordBatch]:

@@ -125,12 +125,9 @@ class Backend(Protocol):
 
     Attributes:
         parallel: How many parts of an upload may be under way.
-        keeps_unfinished: Whether what dead writers left stays until it is aborted, and `unfinished`
-            finds it; elsewhere the provider deletes it by itself.
     """
 
     parallel: int
-    keeps_unfinished: bool
 
     def put(self, key: str, data: Data, how: Put) -> StoredObject:
         """Write an object as a whole.

@@ -264,8 +264,8 @@ class Store:
             ours: Whether an upload with this key may be removed.
 
         Returns:
-            The uploads that were removed; none where `Backend.keeps_unfinished` is false, as the
-            provider removes them by itself.
+            The uploads that were removed; none in Azure and Google Cloud, which remove them by
+            themselves.
 
         Raises:
             StoreError: The store could not do it.

@@ -16,7 +16,7 @@ from tests.support.logs.logs import Log, logs, read_plainly
 from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.batches_reader import BatchesObjectReader
 from towpath.archive.format.batches_writer import TAIL, TAIL_MAGIC, BatchesObject
-from towpath.archive.format.files import read_object, write_object
+from towpath.archive.format.either_format import read_object, write_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.parquet_reader import ParquetObjectReader
 from towpath.archive.format.wanted import Wanted

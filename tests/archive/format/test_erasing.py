@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.support.archive.segments import TINY, seen, written, written_whole
 from tests.support.logs.logs import Log, Seen, logs, read_plainly
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.erasing import count_key, erase
-from towpath.archive.format.files import read_object
 from towpath.archive.format.merging import open_input
 from towpath.archive.format.parquet_reader import ParquetObjectReader
 from towpath.archive.format.parquet_writer import ParquetOptions

@@ -15,7 +15,7 @@ from tests.support.archive.segments import TINY, seen, written, written_whole
 from tests.support.logs.batches import batch, numbered
 from tests.support.logs.logs import Log
 from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.schema import ARCHIVED
 from towpath.archive.model import SegmentPlace

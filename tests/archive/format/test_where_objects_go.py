@@ -10,7 +10,7 @@ import numpy as np
 from tests.support.logs.batches import batch, numbered
 from tests.support.objects.buckets import Buckets, StoreFront
 from towpath.archive.config.segments import SegmentLimits
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.uploads import Uploads
 from towpath.archive.keys import data_key
 from towpath.archive.model import STREAMING, PartitionId, Segment

@@ -17,7 +17,7 @@ from tests.support.archive.stored import REGION, StoredArchive, old_records
 from tests.support.here import Here
 from tests.support.logs.batches import numbered
 from towpath.archive.config.segments import SegmentsConfig
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.imports.bucket_layout import ReplicatorObject, pieces_of
 from towpath.archive.imports.import_slice import imported
 from towpath.archive.imports.import_work import ImportSlice

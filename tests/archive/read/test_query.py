@@ -49,6 +49,25 @@ def compact(stored: StoredArchive, inputs: list[Segment]) -> Segment:
     return made
 
 
+REFUSED = (
+    ("select * from ordersx", "Such as: orders"),
+    ("select * from text.`/etc/hosts`", "Such as: orders"),
+    ("describe text.`/etc/hosts`", "Such as: orders"),
+    ("select reflect('java.lang.System', 'getenv', 'HOME')", "reflect"),
+    (
+        "select (select max(x) from (select transform(key) using 'id' as (x) from orders))",
+        "hands rows to a program",
+    ),
+    ("selec 1", "PARSE_SYNTAX_ERROR"),
+    ("drop view orders", "PARSE_SYNTAX_ERROR"),
+    ("insert overwrite directory '/tmp/x' using csv select 1", "PARSE_SYNTAX_ERROR"),
+    ("select cast(cast(key as string) as int) from orders", "CAST_INVALID_INPUT"),
+    ("select key, key from orders", "named key"),
+    ("select key from orders where offset in (1, 2)", "write orders.offset or `offset`"),
+)
+"""Statements that are no query or reach beyond the archive, and what is said of each."""
+
+
 @pytest.mark.spark
 def test_sql_sees_each_record_once_in_both_formats_and_as_of_each_version(
     stored: StoredArchive, here: Here
@@ -100,22 +119,7 @@ def test_sql_sees_each_record_once_in_both_formats_and_as_of_each_version(
     first_key = "select key from orders order by offset limit 1"
     lines = here.on_spark("archive", "query", file, first_key, "-o", "jsonl")
     assert json.loads(lines.out) == {"key": "key 100"}
-    for sql, words in (
-        ("select * from ordersx", "Such as: orders"),
-        ("select * from text.`/etc/hosts`", "Such as: orders"),
-        ("describe text.`/etc/hosts`", "Such as: orders"),
-        ("select reflect('java.lang.System', 'getenv', 'HOME')", "reflect"),
-        (
-            "select (select max(x) from (select transform(key) using 'id' as (x) from orders))",
-            "hands rows to a program",
-        ),
-        ("selec 1", "PARSE_SYNTAX_ERROR"),
-        ("drop view orders", "PARSE_SYNTAX_ERROR"),
-        ("insert overwrite directory '/tmp/x' using csv select 1", "PARSE_SYNTAX_ERROR"),
-        ("select cast(cast(key as string) as int) from orders", "CAST_INVALID_INPUT"),
-        ("select key, key from orders", "named key"),
-        ("select key from orders where offset in (1, 2)", "write orders.offset or `offset`"),
-    ):
+    for sql, words in REFUSED:
         ended = here.on_spark("archive", "query", file, sql)
         assert ended.code == 2, ended.said
         assert words in ended.err, ended.err

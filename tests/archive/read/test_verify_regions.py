@@ -13,7 +13,7 @@ import pytest
 from tests.support.archive.archives import WRITER
 from tests.support.archive.mixed import MixedArchive
 from tests.support.archive.stored import old_records
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.parquet_writer import ParquetOptions
 from towpath.archive.format.row_groups import (
     _BLOOM,

@@ -19,7 +19,7 @@ from tests.support.here import Here
 from tests.support.kafka import wait_until
 from towpath.archive.config.compaction import CompactionConfig
 from towpath.archive.errors import WriterReplacedError
-from towpath.archive.format import files
+from towpath.archive.format import either_format
 from towpath.archive.log import ArchiveReading, CommitLog, Draft
 from towpath.archive.model import Segment
 from towpath.archive.read import unnamed_objects as unnamed
@@ -253,7 +253,7 @@ def test_what_the_run_commits_while_orphans_are_looked_at_stays(
     records = old_records(60)
     archive.own(records, 0, 30)
     coming = archive.own(records, 30, 60, commit=False)
-    true = files.read_object
+    true = either_format.read_object
 
     def committed_meanwhile(*of: Any) -> Any:
         log.append(Draft(writer=WRITER, add=(coming,)))

@@ -23,7 +23,7 @@ from tests.support.objects.buckets import Buckets
 from tests.support.objects.stores import section
 from tests.support.program import Program
 from towpath.archive.errors import ArchiveHeldError
-from towpath.archive.format.files import write_object
+from towpath.archive.format.either_format import write_object
 from towpath.archive.format.footer import SegmentHead
 from towpath.archive.format.merging import merge, open_input
 from towpath.archive.keys import shared_key

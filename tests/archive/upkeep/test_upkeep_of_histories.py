@@ -13,7 +13,7 @@ from tests.support.archive.compacting import compacted, objects
 from tests.support.archive.forgetting import forgotten
 from tests.support.archive.segments import seen
 from tests.support.archive.stored import REGION, StoredArchive, old_records
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.wanted import Wanted
 from towpath.archive.log import Archive
 from towpath.archive.model import PartitionId

@@ -15,7 +15,7 @@ from tests.support.archive.segments import seen
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import PATIENCE, Record, consume, create_topic, produce
 from towpath.archive.config.segments import SegmentLimits
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.model import PartitionId
 from towpath.archive.write.slice.archive_slice import archive
 from towpath.archive.write.slice.archive_work import EgressResult, EgressSlice

@@ -20,7 +20,7 @@ from tests.support.logs.batches import batch
 from tests.support.logs.logs import Log, cut, logs, read_plainly
 from tests.support.session.examples import examples
 from towpath.archive.config.segments import SegmentLimits
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.uploads import Uploads
 from towpath.archive.model import GapKind, OffsetGap, PartitionId, Segment
 from towpath.archive.write.slice.cycle_plan import PlannedRange

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.kraft.decisions import next_step
 from tests.support.kraft.worlds import (
     CLUSTER,
     FLAG,
@@ -30,7 +31,6 @@ from towpath.kraft.decide.gates import (
     gate_to_migration,
 )
 from towpath.kraft.decide.moves import Facts
-from towpath.kraft.decide.planner import next_step
 from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Stage
 from towpath.kraft.facts.seen import (
     ClusterSeen,

@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 from rich.console import Console, RenderableType
 
+from tests.support.kraft.decisions import next_step
 from tests.support.kraft.worlds import (
     at_stage,
     kraft_config,
@@ -18,7 +19,6 @@ from tests.support.kraft.worlds import (
 )
 from towpath.kraft.decide.moves import Facts
 from towpath.kraft.decide.outline import outline
-from towpath.kraft.decide.planner import next_step
 from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Stage
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Refused

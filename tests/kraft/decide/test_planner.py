@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.kraft.decisions import next_step
 from tests.support.kraft.worlds import (
     at_stage,
     broker_properties,
@@ -17,7 +18,6 @@ from tests.support.kraft.worlds import (
     with_zookeeper,
 )
 from towpath.kraft.decide.moves import Reached
-from towpath.kraft.decide.planner import next_step
 from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Stage
 from towpath.kraft.facts.seen import Health
 from towpath.kraft.findings.codes import FindingCode

@@ -8,6 +8,7 @@ from string import Formatter
 
 import pytest
 
+from tests.support.kraft.decisions import next_step
 from tests.support.kraft.worlds import (
     CLUSTER,
     at_stage,
@@ -22,7 +23,6 @@ from tests.support.kraft.worlds import (
     with_log,
     with_zookeeper,
 )
-from towpath.kraft.decide.planner import next_step
 from towpath.kraft.decide.preflight import preflight
 from towpath.kraft.facts.image import ClusterImage, ConfigOf, PartitionImage, Token, TopicImage
 from towpath.kraft.facts.nouns import Goal, LogState, NodeId, Stage

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.kraft.decisions import next_step
 from tests.support.kraft.worlds import (
     CLUSTER,
     FLAG,
@@ -23,7 +24,6 @@ from tests.support.kraft.worlds import (
     with_zookeeper,
 )
 from towpath.kraft.decide.moves import Facts, Reached
-from towpath.kraft.decide.planner import next_step
 from towpath.kraft.facts.image import ClusterImage, PartitionImage, TopicImage
 from towpath.kraft.facts.nouns import BrokerMode, Goal, LogState, NodeId, Stage
 from towpath.kraft.facts.seen import Health, MetaProperties, Observation, Proven

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.kraft.decisions import next_step
 from tests.support.kraft.worlds import (
     FLAG,
     at_stage,
@@ -19,7 +20,6 @@ from tests.support.kraft.worlds import (
 from tests.support.kraft.worlds import (
     broker_properties as zookeeper_file,
 )
-from towpath.kraft.decide.planner import next_step
 from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Stage
 from towpath.kraft.files.changes import changes, shown_changes
 from towpath.kraft.files.configs import (

@@ -10,8 +10,8 @@ import pytest
 from tests.support.ledger.standings import ROW
 from towpath.mirror.commands.running import finish
 from towpath.mirror.run.progress import RunProgress, Wishes
-from towpath.mirror.status.link_status import PartitionStatus, State
 from towpath.mirror.status.open_transaction import OpenTransaction
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.deleted import DeletedRecords, Deleter
 from towpath.model.nouns import SourceOffset, TopicName
 

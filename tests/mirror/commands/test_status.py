@@ -21,7 +21,7 @@ from tests.support.mirror import Mirror
 from towpath.cli.main import main
 from towpath.dev.broker import LocalCluster
 from towpath.mirror.plan.link_plan import build
-from towpath.mirror.status.link_look import LinkLook, LinkStatus
+from towpath.mirror.status.whole_link import LinkLook, LinkStatus
 from towpath.model.nouns import SourceOffset, TargetOffset
 from towpath.runtime.clock import now_ms
 

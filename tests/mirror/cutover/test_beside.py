@@ -17,7 +17,7 @@ from towpath.mirror.cutover.beside import (
     to_stop,
 )
 from towpath.mirror.cutover.writers import Writing
-from towpath.mirror.status.link_status import State
+from towpath.mirror.status.partition_status import State
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.plan.differences import Differences, SubjectPart
 from towpath.plan.subject import Difference

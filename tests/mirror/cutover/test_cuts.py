@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.support.ledger.standings import ROW
 from towpath.mirror.cutover.cuts import cuts
 from towpath.mirror.status.cutovers import cutovers
-from towpath.mirror.status.link_status import State
+from towpath.mirror.status.partition_status import State
 from towpath.model.nouns import LinkName
 
 LINK = LinkName("l")

@@ -86,5 +86,4 @@ def test_a_decision_is_remembered() -> None:
     assert one.is_conflict
     assert not one.undecided
     assert one.wins is Side.TARGET
-    assert one.loser(Side.TARGET) is one.source
     assert found(log(15), log(17), replace(SALVAGED, producer_id=ProducerId(2))).undecided

@@ -13,7 +13,7 @@ from towpath import __version__
 from towpath.dev import ports
 from towpath.ledger.entries import Gap
 from towpath.mirror.metrics.feeding import stands, telling
-from towpath.mirror.status.link_status import State
+from towpath.mirror.status.partition_status import State
 from towpath.model.findings import Cause
 from towpath.model.nouns import Detail, LinkName, ProducerId, SourceOffset
 from towpath.settings import MetricsConfig

@@ -13,7 +13,7 @@ from tests.support.copying.deals import part, table_of
 from tests.support.ledger.standings import ROW
 from towpath.mirror.run.balance import Balance, Limited, Uneven, uneven
 from towpath.mirror.run.deals import Table, spread
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.nouns import SourceOffset, TopicPartition
 from towpath.records.work import Assignment
 

@@ -15,7 +15,7 @@ from towpath.ledger.entries import Gap
 from towpath.ledger.event_log import EventLog
 from towpath.ledger.events import What
 from towpath.mirror.run.happenings import Partitions, recording_run
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import LinkName, ProducerId, Side, SourceOffset
 from towpath.settings import ClusterConfig

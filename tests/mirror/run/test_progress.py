@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from tests.support.ledger.standings import ORDERS, ROW
 from towpath.mirror.run.progress import RunProgress
-from towpath.mirror.status.link_status import State, caught_up
 from towpath.mirror.status.losses import LostRecords
+from towpath.mirror.status.partition_status import State
+from towpath.mirror.status.partitions import caught_up
 from towpath.model.nouns import SourceOffset, TargetOffset
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from towpath.mirror.run.trying import Trying
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.nouns import TopicName
 
 

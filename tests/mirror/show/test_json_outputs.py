@@ -46,10 +46,10 @@ from towpath.mirror.show.status_json import link_as_json
 from towpath.mirror.show.verify_json import report
 from towpath.mirror.status.known_groups import GroupsStanding
 from towpath.mirror.status.ledger_lost import LostEntries
-from towpath.mirror.status.link_look import LinkStatus
-from towpath.mirror.status.link_status import PartitionStatus, State
 from towpath.mirror.status.losses import LostRecords
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.set_aside import SetAside
+from towpath.mirror.status.whole_link import LinkStatus
 from towpath.mirror.verify.gone import Gone
 from towpath.mirror.verify.surplus import OtherWriter
 from towpath.mirror.verify.verdict import PartitionVerdict, Verdict

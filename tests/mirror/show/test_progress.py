@@ -8,7 +8,7 @@ from towpath.cluster.connect.answering import Silence
 from towpath.mirror.run.progress import RunPhase, RunProgress
 from towpath.mirror.show.run_picture import picture
 from towpath.mirror.show.topics import Rates, TopicLines
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.nouns import TopicName
 from towpath.model.rates import RateLimits
 

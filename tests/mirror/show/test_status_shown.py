@@ -14,9 +14,9 @@ from towpath.ledger.entries import Session
 from towpath.ledger.rates import Limits
 from towpath.mirror.show.status_json import link_as_json
 from towpath.mirror.show.status_picture import link_picture, picture
-from towpath.mirror.status.link_look import LinkStatus
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.totals import SortOrder, ordered
+from towpath.mirror.status.whole_link import LinkStatus
 from towpath.model.nouns import LinkName, TopicName
 from towpath.runtime.clock import now_ms
 from towpath.settings import RateConfig

@@ -14,7 +14,7 @@ from towpath.cluster.metadata import Answers
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.mirror.show.status_picture import remarks
 from towpath.mirror.status.before_start import note, with_before_start
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import LinkName, Side, SourceOffset, TopicPartition
 from towpath.settings import StartAt

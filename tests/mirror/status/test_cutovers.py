@@ -13,7 +13,8 @@ from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
 from towpath.mirror.cutover.cuts import cuts
 from towpath.mirror.plan.link_plan import build
-from towpath.mirror.status.link_status import PartitionStatus, status
+from towpath.mirror.status.partition_status import PartitionStatus
+from towpath.mirror.status.partitions import status
 from towpath.model.nouns import Mode
 
 

@@ -21,7 +21,7 @@ from towpath.mirror.status.deleted import (
     stretch_deleted,
 )
 from towpath.mirror.status.foretold import with_foretold
-from towpath.mirror.status.link_status import State
+from towpath.mirror.status.partition_status import State
 from towpath.mirror.status.totals import ordered
 from towpath.model.deleted import DeletedRecords, Deleter, Retention
 from towpath.model.errors import RefusedError

@@ -11,8 +11,8 @@ import pytest
 from tests.support.ledger.standings import ROW
 from towpath.cluster.metadata import Answers, ListedTransaction, ProducerState
 from towpath.mirror.show.status_picture import remarks
-from towpath.mirror.status.link_status import PartitionStatus, State
 from towpath.mirror.status.open_transaction import HANGING, oldest, open_transaction
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.transaction_watch import TransactionWatch, with_open_transactions
 from towpath.model.errors import ClusterError, UnreachableError
 from towpath.model.nouns import ProducerId, Side, TopicPartition

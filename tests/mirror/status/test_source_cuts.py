@@ -21,9 +21,9 @@ from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.offsets import EpochEnd
 from towpath.ledger.books import LinkBooks, PartitionBooks
-from towpath.mirror.status.link_look import looking
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.source_cuts import cut_logs, findings, with_cuts
+from towpath.mirror.status.whole_link import looking
 from towpath.model.errors import UnreachableError
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import LinkName, Side, SourceOffset, TopicId, TopicName, TopicPartition

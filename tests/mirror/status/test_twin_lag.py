@@ -12,7 +12,7 @@ from tests.support.ledger.standings import ROW
 from tests.support.links import link
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.packed import Packer
-from towpath.mirror.status.link_status import State
+from towpath.mirror.status.partition_status import State
 from towpath.mirror.status.twin_lag import TwinLag
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import LinkName, Side, SourceOffset, TargetOffset

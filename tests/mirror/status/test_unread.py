@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.ledger.standings import ROW
 from tests.support.links import link
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.totals import ordered
 from towpath.mirror.status.unread import findings, with_unread
 from towpath.model.errors import UnreachableError

@@ -10,7 +10,7 @@ from tests.support.ledger.books import opened
 from tests.support.ledger.standings import ROW
 from towpath.ledger.books import PartitionBooks
 from towpath.mirror.status.before_start import never_copied
-from towpath.mirror.status.link_status import PartitionStatus
+from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.verify.verdict import Verdict, verdict
 from towpath.model.nouns import SourceOffset
 from towpath.settings.sections.records import StartAt

@@ -29,7 +29,8 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
-from towpath.mirror.status.link_status import State, status
+from towpath.mirror.status.partition_status import State
+from towpath.mirror.status.partitions import status
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Mode, Side, SourceOffset, TopicName, TopicPartition
 from towpath.model.reasons import Reason

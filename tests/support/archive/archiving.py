@@ -14,7 +14,7 @@ from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import Record, wait_until
 from tests.support.program import Program
 from towpath.archive.config import load_archive
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.wanted import ALL, Wanted
 from towpath.archive.log import Archive as Readable
 from towpath.archive.log import ArchiveState, CommitLog

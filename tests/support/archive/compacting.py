@@ -11,7 +11,7 @@ from tests.support.archive.segments import seen
 from tests.support.logs.logs import Seen
 from towpath.archive.config import ArchiveConfig
 from towpath.archive.config.compaction import CompactionConfig
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.log import ArchiveState, CommitLog
 from towpath.archive.model import PartitionId
 from towpath.archive.upkeep.compacting import archive_lease

@@ -15,7 +15,7 @@ from tests.support.archive.archives import CLUSTER, WRITER
 from tests.support.archive.segments import TINY, buffer
 from tests.support.archive.stored import batches_of, old_records
 from towpath.archive.config import ArchiveConfig, load_archive
-from towpath.archive.format.files import write_object
+from towpath.archive.format.either_format import write_object
 from towpath.archive.format.footer import SegmentFooter, SegmentHead
 from towpath.archive.format.parquet_writer import ParquetOptions
 from towpath.archive.keys import segment_key, shared_key

@@ -16,7 +16,7 @@ from tests.support.archive.archives import CLUSTER, WRITER
 from tests.support.archive.segments import TINY, buffer
 from tests.support.logs.batches import batch, numbered
 from towpath.archive.config import ArchiveConfig, load_archive
-from towpath.archive.format.files import write_object
+from towpath.archive.format.either_format import write_object
 from towpath.archive.format.footer import SegmentHead
 from towpath.archive.keys import segment_key
 from towpath.archive.log import CommitLog

@@ -126,7 +126,7 @@ def tree(folder: Path) -> None:
     signal.signal(signal.SIGUSR1, lambda *_: threading.Thread(target=stop.set).start())
     tried = Tried(here)
     told = tried(helped, [str(folder / "first")])
-    _write(folder / "told.json", json.dumps(told | {"forker": here.forker}))
+    _write(folder / "told.json", json.dumps(told | {"forker": here._forks.pid}))
     tried(helped, [str(folder / "second")], stop)
 
 
@@ -149,7 +149,7 @@ def main(folder: Path) -> None:
     threading.Timer(0.5, stop.set).start()
     told["stopped"] = tried(long, [str(folder / "stopped")], stop)
     lost = Here(Forks(()), 1, 1)
-    os.kill(lost.forker, signal.SIGKILL)
+    os.kill(lost._forks.pid, signal.SIGKILL)
     told["lost"] = Tried(lost)(long, [str(folder / "lost")])
     (folder / "told.json").write_text(json.dumps(told))
     tried(long, [str(folder / "killed")])

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tests.support.kraft.decisions import next_step
 from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.decide.moves import Reached
-from towpath.kraft.decide.planner import next_step
 from towpath.kraft.facts.image import ClusterImage, ImageComparison, ImageDifference, ImageKind
 from towpath.kraft.facts.nouns import BrokerMode, Goal, NodeId, Role, Stage
 from towpath.kraft.facts.seen import (

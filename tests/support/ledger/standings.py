@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.nouns import TopicName
 
 ORDERS = TopicName("orders")

@@ -13,7 +13,7 @@ from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
 from towpath.mirror.cutover.cuts import cuts
 from towpath.mirror.cutover.groups_left import unmoved
-from towpath.mirror.status.link_status import status
+from towpath.mirror.status.partitions import status
 from towpath.model.nouns import TopicName
 
 COPIED = 10

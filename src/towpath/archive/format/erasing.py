@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from towpath.archive.format.files import SegmentObjectReader
+from towpath.archive.format.either_format import SegmentObjectReader
 from towpath.archive.format.footer import SegmentFooter, SegmentPart
 from towpath.archive.format.gaps import Gaps, number_of
 from towpath.archive.format.merging import MergedObject

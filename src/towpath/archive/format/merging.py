@@ -16,7 +16,7 @@ from typing import Any
 from towpath.archive.errors import CorruptSegmentError
 from towpath.archive.format.batches_reader import BatchesObjectReader
 from towpath.archive.format.batches_writer import BatchesObject
-from towpath.archive.format.files import SegmentObjectReader, read_object
+from towpath.archive.format.either_format import SegmentObjectReader, read_object
 from towpath.archive.format.footer import SegmentFooter, SegmentPart
 from towpath.archive.format.gaps import Gaps
 from towpath.archive.format.parquet_reader import ParquetObjectReader

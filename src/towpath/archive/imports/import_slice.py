@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from towpath.archive.format.files import SegmentObjectWriter, write_object
+from towpath.archive.format.either_format import SegmentObjectWriter, write_object
 from towpath.archive.format.footer import SegmentFooter, SegmentHead
 from towpath.archive.format.packing import pack_rows
 from towpath.archive.format.segment_writer import SegmentWriter

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from towpath.archive.config import ArchiveConfig
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.log import ArchiveState, CommitLog
 from towpath.archive.model import STREAMING, Segment

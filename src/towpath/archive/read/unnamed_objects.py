@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.footer import place_of
 from towpath.archive.format.gaps import Gaps, number_of
 from towpath.archive.keys import data_key, data_prefix

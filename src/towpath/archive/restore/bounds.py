@@ -12,7 +12,7 @@ import numpy as np
 
 from towpath.archive.config import Bound, RestoredRange
 from towpath.archive.errors import CorruptSegmentError
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.schema import OFFSET, TIMESTAMP, TIMESTAMP_RAW
 from towpath.archive.format.wanted import Wanted
 from towpath.archive.log import Archive, ArchivedTo, SegmentPiece

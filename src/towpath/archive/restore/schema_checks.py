@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, suppress
 
 from towpath.archive.config import RestoredSchemas
 from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.log import Archive
 from towpath.archive.model import Segment
 from towpath.archive.restore.model import RestoreScope

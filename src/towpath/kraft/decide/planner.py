@@ -6,7 +6,6 @@ before anything else is touched.
 
 from __future__ import annotations
 
-from towpath.kraft.config.file import KraftConfig
 from towpath.kraft.decide.gates import (
     elsewhere,
     gate_finalize,
@@ -34,7 +33,7 @@ from towpath.kraft.decide.repairs import (
 )
 from towpath.kraft.decide.rollback import alarmed, move, next_step_back
 from towpath.kraft.facts.nouns import Alarm, BrokerMode, Goal, NodeId
-from towpath.kraft.facts.seen import Observation, has_flag
+from towpath.kraft.facts.seen import has_flag
 from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding, Refused, stops
 from towpath.kraft.standing.alarms import may_lead_empty
@@ -63,20 +62,12 @@ from towpath.kraft.steps.start_controllers import StartControllers
 from towpath.kraft.steps.step import KraftStep, WritingStep
 
 
-def next_step(
-    config: KraftConfig, seen: Observation, goal: Goal, lost: frozenset[NodeId] = frozenset()
-) -> KraftStep | Reached | Refused:
-    """Return the next safe step, or that the goal is reached, or why no step is safe.
+def decide(facts: Facts, goal: Goal) -> Decision:
+    """Return the next safe step and why, or that the goal is reached, or why no step is safe.
 
     The goal FINAL must have been confirmed by a person before it is asked for; so must it have
     been that the disks of controllers are lost for good.
     """
-    decision = decide(Facts.of(config, seen, lost), goal)
-    return decision.step if isinstance(decision, Move) else decision
-
-
-def decide(facts: Facts, goal: Goal) -> Decision:
-    """Return the next move towards a goal; see `next_step`."""
     state = facts.standing.typed
     if isinstance(state, Unknown):
         return Refused(facts.standing.doubts)

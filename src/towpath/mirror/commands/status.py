@@ -16,8 +16,8 @@ from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.mirror.show.status_json import link_as_json
 from towpath.mirror.show.status_picture import link_picture
-from towpath.mirror.status.link_look import LinkLook, LinkStatus, looking
 from towpath.mirror.status.totals import SortOrder
+from towpath.mirror.status.whole_link import LinkLook, LinkStatus, looking
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem, UnreachableError
 from towpath.runtime.clock import now_ms, readable
 from towpath.settings import load

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from towpath.access.subject import ACCESS, WITHHELD
 from towpath.mirror.cutover.writers import Writing
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.amounts import counted
 from towpath.model.findings import Note
 from towpath.model.nouns import Mode

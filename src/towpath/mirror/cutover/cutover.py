@@ -37,7 +37,8 @@ from towpath.mirror.run.progress import RunProgress, Wishes
 from towpath.mirror.run.reconcile import Reconciled, reconcile
 from towpath.mirror.run.run import run
 from towpath.mirror.status.backlog import with_backlog
-from towpath.mirror.status.link_status import PartitionStatus, State, status
+from towpath.mirror.status.partition_status import PartitionStatus, State
+from towpath.mirror.status.partitions import status
 from towpath.mirror.status.totals import bytes_behind
 from towpath.mirror.staying.source_clients import look_at_clients as look_at_staying
 from towpath.mirror.verify.schemas import proving

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from towpath.ledger.entries import Cut
-from towpath.mirror.status.link_status import OVER, PartitionStatus, State
+from towpath.mirror.status.partition_status import OVER, PartitionStatus, State
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TargetOffset, TopicPartition
 from towpath.runtime.clock import now_ms
 

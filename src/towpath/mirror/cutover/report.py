@@ -10,7 +10,7 @@ from towpath.mirror.cutover.estimate import RehearsalTimes
 from towpath.mirror.cutover.writers import Writing
 from towpath.mirror.run.progress import RunProgress
 from towpath.mirror.run.reconcile import Reconciled
-from towpath.mirror.status.link_status import PartitionStatus
+from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.staying.staying import Staying
 from towpath.mirror.verify.schema_proof import SchemaProof
 from towpath.mirror.verify.verdict import PartitionVerdict

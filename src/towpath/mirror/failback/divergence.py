@@ -129,10 +129,6 @@ class Divergence:
         """Return the records that only `side` has."""
         return self.source if side is Side.SOURCE else self.target
 
-    def loser(self, wins: Side) -> LoneRecords:
-        """Return the records that only the losing side has, given the winning one."""
-        return self.own(wins.other)
-
     def counted(self, source: int, target: int) -> Divergence:
         """Return a copy with the number of records on each side."""
         return replace(

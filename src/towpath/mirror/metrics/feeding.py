@@ -14,7 +14,7 @@ from towpath.mirror.metrics.measure import About, measured
 from towpath.mirror.metrics.meter import LinkMeter, Tried
 from towpath.mirror.metrics.stand import Stand
 from towpath.mirror.status.changed import ChangedParts
-from towpath.mirror.status.link_status import OVER, PartitionStatus, State
+from towpath.mirror.status.partition_status import OVER, PartitionStatus, State
 from towpath.model.errors import TowpathError
 from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import Mode

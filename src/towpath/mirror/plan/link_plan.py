@@ -23,7 +23,8 @@ from towpath.mirror.status.before_start import with_before_start
 from towpath.mirror.status.cutovers import still_running
 from towpath.mirror.status.deleted import Stretch
 from towpath.mirror.status.ledger_lost import lost_entries
-from towpath.mirror.status.link_status import PartitionStatus, caught_up, status
+from towpath.mirror.status.partition_status import PartitionStatus
+from towpath.mirror.status.partitions import caught_up, status
 from towpath.mirror.status.source_cuts import findings as cuts
 from towpath.mirror.status.source_cuts import with_cuts
 from towpath.mirror.status.unread import findings as unread

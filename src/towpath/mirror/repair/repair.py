@@ -26,7 +26,8 @@ from towpath.mirror.repair.repair_plan import RepairPlan, new_incarnation
 from towpath.mirror.repair.repair_planner import plan_repair
 from towpath.mirror.run.rounds import RoundPlan, plan_round
 from towpath.mirror.run.slices import run_slice
-from towpath.mirror.status.link_status import PartitionStatus, status
+from towpath.mirror.status.partition_status import PartitionStatus
+from towpath.mirror.status.partitions import status
 from towpath.mirror.verify.ranges import Sized
 from towpath.mirror.verify.verify import Scope, compared
 from towpath.model.errors import StepOutdatedError, StoppedError

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from towpath.mirror.run.deals import Demand, Table, spread
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.records.work import Assignment
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from towpath.cluster.admin import Admin
-from towpath.mirror.status.link_status import PartitionStatus
+from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.model.errors import TowpathError
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import Side

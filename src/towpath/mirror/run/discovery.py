@@ -10,7 +10,7 @@ from towpath.mirror.run.progress import RunProgress
 from towpath.mirror.run.reconcile import Reconciled, Reconciler, Shape, appeared, shape, shape_of
 from towpath.mirror.run.rounds import Look
 from towpath.mirror.run.trying import Trying
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.errors import LinkHeldError
 from towpath.plan.build import Planned
 from towpath.runtime.deadline import Deadline

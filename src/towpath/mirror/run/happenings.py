@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from towpath.ledger.event_log import EventLog
 from towpath.ledger.events import What
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import TopicPartition
 from towpath.model.reasons import as_data

@@ -14,8 +14,9 @@ from towpath.mirror.run.happenings import Partitions
 from towpath.mirror.run.progress import RunProgress
 from towpath.mirror.status.cutovers import still_running
 from towpath.mirror.status.deletions import DeletionWatch
-from towpath.mirror.status.link_status import PartitionStatus, State, status
 from towpath.mirror.status.losses import Losses
+from towpath.mirror.status.partition_status import PartitionStatus, State
+from towpath.mirror.status.partitions import status
 from towpath.mirror.status.transaction_watch import TransactionWatch
 from towpath.model.errors import ClusterError
 from towpath.records.source.beginnings import PATIENCE

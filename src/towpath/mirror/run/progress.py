@@ -10,7 +10,7 @@ from pathlib import Path
 
 from towpath.cluster.connect.answering import Silence
 from towpath.mirror.run.reconcile import Reconciled
-from towpath.mirror.status.link_status import OVER, PartitionStatus, State
+from towpath.mirror.status.partition_status import OVER, PartitionStatus, State
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 from towpath.model.rates import NO_LIMIT, RateLimits

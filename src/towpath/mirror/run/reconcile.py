@@ -18,7 +18,8 @@ from towpath.mirror.metrics.feeding import (
 )
 from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.status.foretold import withheld_forecasts
-from towpath.mirror.status.link_status import PartitionStatus, caught_up
+from towpath.mirror.status.partition_status import PartitionStatus
+from towpath.mirror.status.partitions import caught_up
 from towpath.mirror.subjects import BESIDE_SCHEMAS, SUBJECTS
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicId, TopicName

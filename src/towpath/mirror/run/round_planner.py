@@ -21,7 +21,7 @@ from towpath.mirror.run.discovery import Discovery
 from towpath.mirror.run.ends import Ends
 from towpath.mirror.run.pacing import Pacing
 from towpath.mirror.run.rounds import WORK, RoundPlan, plan_round
-from towpath.mirror.status.link_status import PartitionStatus
+from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.records.session import LinkSession
 from towpath.records.work import TOLD, CopySlice
 

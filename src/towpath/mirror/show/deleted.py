@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from towpath.cli.show.fold import MANY
-from towpath.mirror.status.link_status import PartitionStatus
+from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.model.amounts import count, counted, shortened
 from towpath.model.deleted import DeletedRecords
 

@@ -23,7 +23,7 @@ from towpath.runtime import log
 if TYPE_CHECKING:
     from towpath.mirror.run.progress import RunProgress
     from towpath.mirror.show.topics import Rates, TopicLines
-    from towpath.mirror.status.link_status import PartitionStatus
+    from towpath.mirror.status.partition_status import PartitionStatus
 
 _LINE_EVERY = 300.0
 

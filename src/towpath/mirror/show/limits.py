@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from towpath.ledger.entries import WHOLE_LINK
 from towpath.ledger.rates import Limits
 from towpath.mirror.show.status_shapes import FileRatesJson, RatesJson, SetRateJson
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.totals import bytes_behind
 from towpath.model.nouns import TopicName
 

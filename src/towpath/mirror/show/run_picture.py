@@ -15,7 +15,7 @@ from towpath.cli.show.output import line
 from towpath.mirror.run.progress import RunPhase, RunProgress
 from towpath.mirror.show.states import counts, sign
 from towpath.mirror.show.topics import Rate, Rates, TopicLine, TopicLines
-from towpath.mirror.status.link_status import State
+from towpath.mirror.status.partition_status import State
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.nouns import TopicName
 from towpath.model.rates import RateLimits

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from rich.text import Text
 
-from towpath.mirror.status.link_status import State
+from towpath.mirror.status.partition_status import State
 
 _LOOKS = {
     State.STOPPED: ("✗", "bold red"),

@@ -26,10 +26,10 @@ from towpath.mirror.show.status_shapes import (
     TotalsJson,
 )
 from towpath.mirror.status.known_groups import GroupsStanding
-from towpath.mirror.status.link_look import LinkStatus
-from towpath.mirror.status.link_status import PartitionStatus
+from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.status.set_aside import SetAside
 from towpath.mirror.status.totals import SortOrder, Totals, ordered, totals
+from towpath.mirror.status.whole_link import LinkStatus
 from towpath.model.reasons import Reason, as_data
 
 

@@ -17,11 +17,11 @@ from towpath.mirror.status.before_start import sentence as before_start
 from towpath.mirror.status.changed import ChangedParts
 from towpath.mirror.status.cutovers import cutovers, left_at_source
 from towpath.mirror.status.foretold import kept_lines, risk_lines, unforeseen_lines
-from towpath.mirror.status.link_look import LinkStatus
-from towpath.mirror.status.link_status import PartitionStatus
 from towpath.mirror.status.open_transaction import oldest
+from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.status.set_aside import summed as summed_aside
 from towpath.mirror.status.totals import SortOrder, Totals, ordered, totals
+from towpath.mirror.status.whole_link import LinkStatus
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.reasons import ReasonCode
 from towpath.plan.lease import lease_lines

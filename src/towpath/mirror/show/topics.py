@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from towpath.mirror.run.progress import RunProgress
 from towpath.mirror.show.states import WORST_FIRST
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.totals import bytes_behind
 from towpath.model.amounts import time_left
 from towpath.model.nouns import TopicName

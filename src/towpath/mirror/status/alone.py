@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.ledger.books import LinkBooks
-from towpath.mirror.status.link_status import PartitionStatus, State, row_of, with_state
 from towpath.mirror.status.losses import Losses
+from towpath.mirror.status.partition_status import PartitionStatus, State
+from towpath.mirror.status.partitions import row_of, with_state
 from towpath.settings import LinkConfig
 
 

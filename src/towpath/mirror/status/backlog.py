@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
-from towpath.mirror.status.link_status import PartitionStatus
+from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName
 

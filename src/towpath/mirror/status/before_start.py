@@ -8,7 +8,7 @@ from dataclasses import replace
 from towpath.cluster.admin import Admin
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.mirror.status.deleted import Stretch
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.amounts import count, counted
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Note

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from towpath.ledger.books import LinkBooks
-from towpath.mirror.status.link_status import OVER, PartitionStatus, State
+from towpath.mirror.status.partition_status import OVER, PartitionStatus, State
 from towpath.model.amounts import count, counted
 from towpath.runtime.clock import readable
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -17,7 +16,8 @@ from towpath.mirror.status.deleted import (
     stretch_deleted,
 )
 from towpath.mirror.status.foretold import with_foretold
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.kept_answer import KeptAnswer
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.deleted import DeletedRecords, Deleter
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Mode, SourceOffset, TopicPartition
@@ -36,8 +36,7 @@ class DeletionWatch:
     """
 
     every: float = 0.0
-    _found: dict[TopicPartition, DeletedRecords] = field(default_factory=dict)
-    _next: float = 0.0
+    _found: KeptAnswer[dict[TopicPartition, DeletedRecords]] = field(default_factory=KeptAnswer)
 
     def told_in(
         self,
@@ -60,12 +59,11 @@ class DeletionWatch:
             patience: Seconds for the leaders of each side; see `ask_leaders`.
         """
         known = tuple(rows)
-        now = time.monotonic()
-        if now >= self._next:
-            wanted = [row.tp for row in known if _is_asked(row)]
-            self._found = _find(wanted, config, books, sides, read_runs, patience)
-            self._next = now + self.every
-        return tuple(_with(row, self._found.get(row.tp)) for row in known)
+        wanted = [row.tp for row in known if _is_asked(row)]
+        found = self._found.get(
+            lambda: _find(wanted, config, books, sides, read_runs, patience), self.every
+        )
+        return tuple(_with(row, found.get(row.tp)) for row in known)
 
 
 def _is_asked(row: PartitionStatus) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from towpath.cluster.admin import Admin
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Gap
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import LinkName, ProducerId, SourceOffset, TopicPartition

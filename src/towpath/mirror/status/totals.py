@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from towpath.mirror.status.link_status import OVER, PartitionStatus, State
+from towpath.mirror.status.partition_status import OVER, PartitionStatus, State
 
 _RANK = {State.STOPPED: 0, State.NO_LEADER: 1, State.EXCLUDED: 4} | dict.fromkeys(OVER, 4)
 _LEFT_OUT, _FINE = 2, 3

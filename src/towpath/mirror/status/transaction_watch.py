@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import ListedTransaction, ProducerState
-from towpath.mirror.status.link_status import OVER, PartitionStatus, State
+from towpath.mirror.status.kept_answer import KeptAnswer
 from towpath.mirror.status.open_transaction import HANGING, OpenTransaction, open_transaction
+from towpath.mirror.status.partition_status import OVER, PartitionStatus, State
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import ProducerId, TopicPartition
 from towpath.runtime.clock import now_ms
@@ -28,8 +28,7 @@ class TransactionWatch:
     """
 
     every: float = 0.0
-    _found: dict[TopicPartition, OpenTransaction] = field(default_factory=dict)
-    _next: float = 0.0
+    _found: KeptAnswer[dict[TopicPartition, OpenTransaction]] = field(default_factory=KeptAnswer)
 
     def told_in(
         self, rows: Iterable[PartitionStatus], source: Admin, patience: float | None = None
@@ -42,12 +41,9 @@ class TransactionWatch:
             patience: As for `ask_leaders`.
         """
         known = tuple(rows)
-        now = time.monotonic()
-        if now >= self._next:
-            held = [row for row in known if _is_held(row)]
-            self._found = _find(held, source, patience)
-            self._next = now + self.every
-        return tuple(_with(row, self._found.get(row.tp)) for row in known)
+        held = [row for row in known if _is_held(row)]
+        found = self._found.get(lambda: _find(held, source, patience), self.every)
+        return tuple(_with(row, found.get(row.tp)) for row in known)
 
 
 def with_open_transactions(

@@ -11,7 +11,7 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.packed import runs_of
 from towpath.ledger.topic import TOPIC
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.errors import ClusterError, LedgerError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.settings import LinkConfig

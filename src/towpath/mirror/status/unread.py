@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from towpath.cluster.admin import Admin
-from towpath.mirror.status.link_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.amounts import counted
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem

@@ -11,8 +11,8 @@ from towpath.compare.work import Comparison
 from towpath.ledger.books import PartitionBooks
 from towpath.mirror.status.before_start import sentence as before_start
 from towpath.mirror.status.deleted import Stretch
-from towpath.mirror.status.link_status import PartitionStatus
 from towpath.mirror.status.open_transaction import HANGING, OpenTransaction
+from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.verify.changes import change_sentences
 from towpath.mirror.verify.gone import NOTHING, Gone
 from towpath.mirror.verify.surplus import NOBODY, OthersRule, OtherWriter

@@ -20,7 +20,8 @@ from towpath.engine.slots import slots
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.status.before_start import never_copied
-from towpath.mirror.status.link_status import PartitionStatus, State, status
+from towpath.mirror.status.partition_status import PartitionStatus, State
+from towpath.mirror.status.partitions import status
 from towpath.mirror.status.source_cuts import with_cuts
 from towpath.mirror.status.transaction_watch import with_open_transactions
 from towpath.mirror.status.twin_lag import TwinLag

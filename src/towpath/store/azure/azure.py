@@ -59,7 +59,6 @@ class AzureBackend:
     """Store backend for one container of Azure Blob Storage."""
 
     parallel = 4
-    keeps_unfinished = False
 
     def __init__(self, config: StoreConfig) -> None:
         self._client = AzureClient(config)

@@ -56,7 +56,6 @@ class FilesBackend:
     """
 
     parallel = 4
-    keeps_unfinished = True
 
     def __init__(self, config: StoreConfig, *, begun: bool = False) -> None:
         self._begun = begun

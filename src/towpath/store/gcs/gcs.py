@@ -45,7 +45,6 @@ class GcsBackend:
     """Store backend for one bucket of Google Cloud Storage."""
 
     parallel = 1
-    keeps_unfinished = False
 
     def __init__(self, config: StoreConfig) -> None:
         self._client = GcsClient(config)

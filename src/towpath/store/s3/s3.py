@@ -50,7 +50,6 @@ class S3Backend:
     """Store backend for one bucket of S3."""
 
     parallel = 4
-    keeps_unfinished = True
 
     def __init__(self, config: StoreConfig) -> None:
         self._config, self._bucket = config, config.bucket

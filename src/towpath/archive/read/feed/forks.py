@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from towpath.archive.errors import CorruptSegmentError
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.wanted import Wanted
 from towpath.archive.log import Archive
 from towpath.archive.model import PartitionId

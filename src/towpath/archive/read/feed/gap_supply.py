@@ -10,7 +10,7 @@ from threading import Lock
 import numpy as np
 
 from towpath.archive.errors import WithheldError
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.log import Archive, CommitLog, newest_history
 from towpath.archive.log.state import ArchivedTo
 from towpath.archive.model import GapKind, OffsetGap, PartitionId, Segment

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from towpath.archive.errors import WithheldError
-from towpath.archive.format.files import SegmentObjectReader
+from towpath.archive.format.either_format import SegmentObjectReader
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.parquet_reader import ParquetObjectReader
 from towpath.archive.format.schema import KEY, OFFSET

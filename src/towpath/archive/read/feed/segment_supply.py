@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from towpath.archive.errors import CorruptSegmentError, WithheldError
-from towpath.archive.format.files import SegmentObjectReader, read_object
+from towpath.archive.format.either_format import SegmentObjectReader, read_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.gaps import Gaps
 from towpath.archive.format.wanted import Wanted

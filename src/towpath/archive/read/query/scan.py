@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from towpath.archive.errors import CorruptSegmentError
-from towpath.archive.format.files import SegmentObjectReader, read_object
+from towpath.archive.format.either_format import SegmentObjectReader, read_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.schema import ARCHIVED, OFFSET, PARTITION, TIMESTAMP
 from towpath.archive.format.wanted import ALL, Wanted

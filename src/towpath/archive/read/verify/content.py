@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.damage import BY_DAMAGE
-from towpath.archive.format.files import SegmentObjectReader, read_object
+from towpath.archive.format.either_format import SegmentObjectReader, read_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.packing import digest_of
 from towpath.archive.format.row_groups import MAGIC

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from towpath.archive.format.files import SegmentObjectReader
+from towpath.archive.format.either_format import SegmentObjectReader
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.parts import PackedBatches
 from towpath.archive.model import GapKind, PartitionId, Segment

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.packing import digest_of, pack_rows
 from towpath.archive.format.wanted import Wanted
 from towpath.archive.read.feed.log_supply import LogSupply

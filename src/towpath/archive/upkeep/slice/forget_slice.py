@@ -11,8 +11,8 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from towpath.archive.errors import CorruptSegmentError
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.erasing import count_key, erase
-from towpath.archive.format.files import read_object
 from towpath.archive.format.footer import place_of
 from towpath.archive.format.merging import input_of
 from towpath.archive.format.regrouping import MergedInput

@@ -14,7 +14,7 @@ from itertools import islice
 import pyarrow as pa
 
 from towpath.archive.errors import CorruptSegmentError
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.footer import SegmentFooter, SegmentHead
 from towpath.archive.format.gaps import Gaps
 from towpath.archive.format.merging import open_input

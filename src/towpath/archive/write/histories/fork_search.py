@@ -14,7 +14,7 @@ from itertools import chain
 import numpy as np
 
 from towpath.archive.errors import CorruptSegmentError
-from towpath.archive.format.files import read_object
+from towpath.archive.format.either_format import read_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.parts import PackedBatches
 from towpath.archive.format.wanted import Wanted

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 
-from towpath.archive.format.files import write_object
+from towpath.archive.format.either_format import write_object
 from towpath.archive.format.footer import SegmentFooter
 from towpath.archive.format.spool import Spool
 from towpath.archive.format.uploads import Uploads

@@ -22,7 +22,8 @@ from towpath.mirror.status.deletions import DeletionWatch
 from towpath.mirror.status.foretold import foretold
 from towpath.mirror.status.known_groups import GroupsStanding
 from towpath.mirror.status.ledger_lost import LostEntries, lost_entries
-from towpath.mirror.status.link_status import PartitionStatus, State, status
+from towpath.mirror.status.partition_status import PartitionStatus, State
+from towpath.mirror.status.partitions import status
 from towpath.mirror.status.source_cuts import with_cuts
 from towpath.mirror.status.transaction_watch import with_open_transactions
 from towpath.mirror.status.twin_lag import TwinLag
