@@ -25,7 +25,7 @@ back from different steps have long parts in common, in which nothing is decided
 
 _ENDS = frozenset({FindingCode.DELETING, FindingCode.REASSIGNING})
 """What stops a migration before the copy, and ends by itself."""
-_MOST = 10_000
+_MOST = 1_000
 """Steps after which an outline would be wrong: no goal is that far."""
 
 
@@ -135,6 +135,8 @@ def _undo(facts: Facts, known: _WaysBack) -> tuple[KraftStep, ...]:
     passed: list[tuple[tuple[Stage, KraftStep], Observation]] = []
     decision = decide(facts, Goal.ZOOKEEPER)
     while isinstance(decision, Move):
+        if len(passed) > _MOST:
+            raise AssertionError(f"no end of steps back: {decision.step.sentence}")
         place = facts.standing.stage, decision.step
         seen, rest = known.get(place, (None, ()))
         if seen == facts.seen:

@@ -17,7 +17,7 @@ from towpath.kraft.findings.codes import FindingCode
 from towpath.kraft.findings.findings import Finding
 from towpath.kraft.journal import KraftEvent
 from towpath.kraft.standing.alarms import behind, quotas_left, states_not_made
-from towpath.kraft.steps.elections import EQUAL
+from towpath.kraft.steps.elections import EQUAL, written
 from towpath.kraft.steps.step import KraftStep
 from towpath.model.errors import TowpathError
 
@@ -45,11 +45,11 @@ class Compare(KraftStep):
         return "compare ZooKeeper with the metadata log, and create and delete a probe topic"
 
     def effects(self, config: KraftConfig, seen: Observation) -> Iterator[Observation]:
-        """Yield an observation with equal stores and a passed probe."""
+        """Yield an observation with equal stores, all of the log written, and a passed probe."""
         del config
         since_ms = seen.proven.equal_since if seen.proven.equal_since is not None else seen.at
         proven = replace(seen.proven, probed=probed_epoch(seen), equal_since=since_ms)
-        yield replace(seen, proven=proven, comparison=EQUAL if seen.log else None)
+        yield written(replace(seen, proven=proven, comparison=EQUAL if seen.log else None))
 
     def proof(self, seen: Observation) -> tuple[KraftEvent, Mapping[str, object]] | None:
         """Return the epoch in which the probe passed."""

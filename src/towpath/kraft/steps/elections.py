@@ -186,3 +186,12 @@ def _assumed(seen: Observation) -> MetadataLogSeen:
         ready={},
         image=seen.zookeeper.image if seen.zookeeper else ClusterImage(),
     )
+
+
+def written(seen: Observation) -> Observation:
+    """Return what is seen once the leader has written all of the log to ZooKeeper."""
+    zookeeper, log, quorum = seen.zookeeper, seen.log, seen.quorum
+    if zookeeper is None or zookeeper.migration is None or log is None or quorum is None:
+        return seen
+    znode = replace(zookeeper.migration, offset=log.end, offset_epoch=quorum.epoch)
+    return replace(seen, zookeeper=replace(zookeeper, migration=znode))

@@ -18,7 +18,7 @@ from towpath.kraft.findings.findings import Refused, several
 from towpath.kraft.journal import KraftEvent
 from towpath.kraft.reach.kubernetes.hand_book import HandBook, Held
 from towpath.kraft.standing.alarms import quotas_left, states_not_made
-from towpath.kraft.steps.elections import EQUAL, elected, with_node
+from towpath.kraft.steps.elections import EQUAL, elected, with_node, written
 from towpath.kraft.steps.foretell import controller_started, stopped
 from towpath.kraft.steps.step import WritingStep
 
@@ -123,7 +123,7 @@ def _rewritten(seen: Observation) -> Observation:
     image = replace(seen.zookeeper.image, quotas=seen.log.image.quotas)
     odd = tuple(each for each in seen.zookeeper.odd if each.oddity is not Oddity.NO_STATE)
     zookeeper = replace(seen.zookeeper, image=image, odd=odd)
-    return replace(seen, zookeeper=zookeeper, comparison=EQUAL)
+    return written(replace(seen, zookeeper=zookeeper, comparison=EQUAL))
 
 
 def _make_states(tools: Tools, seen: Observation) -> None:
