@@ -44,6 +44,12 @@ def test_frames_of_all_kinds_are_opened(payload: bytes, kind: dict[str, int | bo
     assert opened(lz4.frame.compress(payload, **kind)) == payload
 
 
+def test_blocks_that_begin_like_a_length_are_opened_whole() -> None:
+    """The blocks of 13 to 24 and of 121 to 136 zeros do: their first bytes are a small number."""
+    for size in range(300):
+        assert opened(lz4.frame.compress(bytes(size), **PLAIN)) == bytes(size), size
+
+
 @given(payload=payloads, cut=st.integers(0, 400), more=st.binary(max_size=20))
 def test_frames_that_are_cut_or_longer_are_left_to_others(
     payload: bytes, cut: int, more: bytes

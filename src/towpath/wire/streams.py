@@ -77,7 +77,9 @@ def _blocks_into(source: memoryview, out: memoryview) -> int:
             out[done : done + size] = block
             done += size
         else:
-            done += cramjam.lz4.decompress_block_into(block, out[done:])
+            # Without a length, cramjam takes the first four bytes for one where it can.
+            room = out[done:]
+            done += cramjam.lz4.decompress_block_into(block, room, output_len=len(room))
         at += size
     return -1
 
