@@ -20,6 +20,8 @@ from towpath.cli.main import COMMANDS
 from towpath.dev.broker import LocalCluster
 from towpath.model import extras
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 OF_SPARK = {
     "run", "cutover", "failback", "verify", "repair", "quarantine", "pack", "archive", "restore"

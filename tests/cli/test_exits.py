@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import towpath
 from towpath.cli import exits
 from towpath.cli.main import COMMANDS
@@ -17,6 +19,7 @@ def test_the_page_is_what_the_code_says() -> None:
     assert PAGE.read_text() == exits.markdown(), exits.__doc__
 
 
+@pytest.mark.slow
 def test_every_error_of_the_program_is_on_it_with_a_known_exit_code() -> None:
     found = set[str]()
     for path in Path(towpath.__file__).parent.rglob("*.py"):

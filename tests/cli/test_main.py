@@ -223,6 +223,7 @@ def test_slow_commands_show_something_at_once() -> None:
     assert [greeting(words) for words in (["status", "x"], ["run", "--help"], [])] == [""] * 3
 
 
+@pytest.mark.slow
 def test_the_program_itself_ends_with_the_exit_codes() -> None:
     version = towpath("--version")
     assert (version.returncode, version.stdout) == (0, f"towpath {__version__}\n")
@@ -234,6 +235,7 @@ def test_the_program_itself_ends_with_the_exit_codes() -> None:
     assert towpath("lint").returncode == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--help"], ["lint", "no-such-file.yaml"]])
 def test_nothing_heavy_is_imported(arguments: list[str]) -> None:
     heavy = "pyspark", "pyarrow", "numba", "numpy", "kafka"

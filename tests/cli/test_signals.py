@@ -231,6 +231,7 @@ def signalled(number: int, silent: SilentBroker) -> Iterator[None]:
         sender.join()
 
 
+@pytest.mark.slow
 def test_the_program_itself_is_interrupted(silent: SilentBroker, tmp_path: Path) -> None:
     program = Program(tmp_path, "plan", link_file(silent, tmp_path))
     try:

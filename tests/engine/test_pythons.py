@@ -87,6 +87,7 @@ def run(asked: dict[str, Any], *arguments: str) -> tuple[int, list[str]]:
     return process.returncode, said.split()
 
 
+@pytest.mark.slow
 def test_a_module_runs_in_a_fork_with_its_streams_and_environment(
     running: pythons.Running, asked: dict[str, Any]
 ) -> None:
@@ -149,6 +150,7 @@ def test_where_programs_are_forbidden_spark_gets_python_itself(
     assert "PYSPARK_PYTHON" not in os.environ
 
 
+@pytest.mark.slow
 def test_the_next_start_deletes_what_a_killed_template_left_and_leaves_nothing() -> None:
     code = (
         "from towpath.engine import pythons; pythons.start(None, []);"

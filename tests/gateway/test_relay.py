@@ -85,6 +85,7 @@ def played(seen: Seen, client: Callable[[int], object]) -> object:
     return asyncio.run(play())
 
 
+@pytest.mark.slow
 def test_a_client_that_takes_no_answers_is_not_read_from() -> None:
     sent = played(Seen(), flood)
     assert isinstance(sent, int)

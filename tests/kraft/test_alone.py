@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, get_args, get_type_hints
 
+import pytest
+
 from towpath.kraft.standing import stages
 from towpath.kraft.standing.stages import (
     DualWrite,
@@ -28,6 +30,7 @@ print(*{".".join(name.split(".")[:2]) for name in sys.modules}, sep="\\n")
 NEEDED = {"cli", "cluster", "kraft", "metering", "model", "runbook", "runtime", "settings", "wire"}
 
 
+@pytest.mark.slow
 def test_it_needs_no_mirror_no_ledger_and_no_spark() -> None:
     ran = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, check=True)
     loaded = set(ran.stdout.decode().splitlines())

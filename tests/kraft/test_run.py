@@ -375,6 +375,7 @@ class FullAt(KraftJournal):
         super().add(event, **facts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", [Goal.DUAL_WRITE, Goal.FINAL, Goal.ZOOKEEPER])
 def test_a_disk_that_is_full_at_any_entry_stops_the_run_and_nothing_is_lost(
     tmp_path: Path, goal: Goal

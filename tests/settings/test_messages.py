@@ -45,6 +45,7 @@ def test_a_wrong_value_has_its_path_and_a_sentence(
 _VALUES = "yes", "5", "-1", "1.5", "9" * 30, ".inf", "true", "[a]", "{a: b}", "''"
 
 
+@pytest.mark.slow
 def test_every_sentence_is_ours(write: Write) -> None:
     """Whatever stands at a key, pydantic's own words never reach the user."""
     for place, value in product(dict.fromkeys(place for place, _ in walk(LinkConfig)), _VALUES):

@@ -168,6 +168,7 @@ for step in range(1, 100):
 """
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_step_leaves_all_of_an_object_or_nothing(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path)],

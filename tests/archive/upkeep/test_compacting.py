@@ -52,6 +52,7 @@ class Slots:
     number = 4
 
 
+@pytest.mark.slow
 def test_a_schedule_compacts_and_waits_while_another_process_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

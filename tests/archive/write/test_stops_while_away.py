@@ -35,6 +35,8 @@ from towpath.archive.upkeep.forgetting import ForgetWishes, forget
 from towpath.archive.upkeep.pruning import PruneWishes, prune
 from towpath.model.errors import StoppedError
 
+pytestmark = pytest.mark.slow
+
 SOON = 30.0
 """Far from `store.timeout`, which is an hour here, and from the few seconds that it should take."""
 REFUSES, SILENT = "refuses", "is silent"

@@ -131,6 +131,7 @@ def test_a_saved_plan_is_no_link(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["apply", "plan"])
 def test_a_file_that_is_nested_too_deeply(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
