@@ -19,8 +19,10 @@ from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.groups.sync import GroupSync
 from towpath.ledger.link import open_link
+from towpath.model.errors import RefusedError
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import LEDGER, Side, TopicName, TopicPartition
+from towpath.runtime.deadline import Deadline
 from towpath.settings import GroupsConfig, load
 
 pytestmark = pytest.mark.broker
@@ -58,7 +60,18 @@ def test_rights_that_are_missing_are_named_and_other_groups_go_on(
     monkeypatch.setenv("SOURCE_PASSWORD", USERS["mirror"].reveal())
     link = SecuredLink(tmp_path, secured_source, secured_target, vault, name)
     with open_link(load(link.file)) as opened:
+        refused = opened.target.groups.unwritable([fine, unread, hidden])
+        # A failover tells it before it seals; of the hidden one its coordinator tells nothing.
+        assert refused.keys() == {unread}
+        assert f"the login needs the ACL Read on group {unread.name}" in str(refused[unread])
+        probe = opened.target.producers.transactions(f"{name}-id").refusal(Deadline.after(10))
+        assert isinstance(probe, RefusedError)
+        assert probe.name == "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
         report = GroupSync(opened, GroupsConfig(include=(f"{name}-.*",))).once()
+    with Admin(mirror.config.target, Side.TARGET) as admin:
+        transactions = admin.producers.transactions(f"{name}-id")
+        assert transactions.refusal(Deadline.after(10)) is None
+        assert transactions.fence(Deadline.after(10)).epoch == 0, "asking has changed nothing"
     found = {position.group: position for position in report.positions}
     assert found.keys() == {fine, unread, hidden}, "brokers tell nothing of the other"
     assert found[fine].settled

@@ -11,12 +11,13 @@ from towpath.groups.group_lags import ClusterEnd, Lags, lags
 from towpath.groups.model import GroupPosition, GroupReport, SyncReport
 from towpath.groups.offset_maps import Positions
 from towpath.groups.sync import GroupSync
+from towpath.ledger.books import LinkBooks
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.offsets import TranslatedOffset
 from towpath.model.errors import UnreachableError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import LinkName, Side, SourceOffset, TargetOffset, TopicPartition
-from towpath.model.reasons import ReasonCode
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.settings import LinkConfig
 
 PASSING = frozenset(
@@ -79,7 +80,28 @@ class GroupsLook:
 def in_trouble(position: GroupPosition) -> bool:
     """Return whether an offset cannot be transferred, for a reason that will not pass."""
     reason = position.reason
+    if reason is not None and reason.code == ReasonCode.TOPIC_OVER:
+        return position.known is None
     return reason is not None and reason.code not in PASSING | SETTLED | LEFT_OUT
+
+
+def with_topics_over(report: SyncReport, books: LinkBooks) -> SyncReport:
+    """Return the report with why nothing is written in topics that failed over or were stopped.
+
+    Without that, positions in them would wait for records that never come. Pure.
+    """
+
+    def told(position: GroupPosition) -> GroupPosition:
+        state = books.closed(position.tp.topic)
+        waits = position.due or (position.reason is not None and position.reason.code in PASSING)
+        if state is None or not waits:
+            return position
+        code = ReasonCode.TOPIC_OVER
+        why = Reason.of(code, offset=position.source, state=state.state)
+        return replace(position, reason=why)
+
+    groups = (replace(each, positions=tuple(map(told, each.positions))) for each in report.groups)
+    return replace(report, groups=tuple(groups))
 
 
 def differs(position: GroupPosition) -> bool:
@@ -102,7 +124,7 @@ def look_at_groups(config: LinkConfig, wanted: Iterable[str] | None = None) -> G
     with open_link(config) as link:
         gone = _why_gone(link)
         everywhere = GroupSync(link, only=lambda _: True)  # also where the link has failed over
-        report = everywhere.once(write=False, gone=bool(gone))
+        report = with_topics_over(everywhere.once(write=False, gone=bool(gone)), link.books)
         names = None if wanted is None else frozenset(wanted)
         chosen = [each for each in report.positions if names is None or each.group.name in names]
         with (

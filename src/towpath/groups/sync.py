@@ -50,6 +50,10 @@ class GroupSync:
         config: Which groups; by default what the file says, or all where it says nothing.
         only: Tells whether positions in a source topic are meant; by default in those that are
             copied, and not in those that are sealed or failed over.
+
+    Attributes:
+        elsewhere: By group, the topics that it reads too and that are not meant, as of the last
+            look.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class GroupSync:
         self._deletions = Deletions(self._config, link.source, link.target)
         self._memory, self._keeper = GroupMemory(link), Keeper(link.target)
         self._checked = False
+        self.elsewhere: Mapping[str, frozenset[TopicName]] = {}
 
     def once(
         self,
@@ -151,6 +156,11 @@ class GroupSync:
         """Return the groups with their positions in the topics that are meant."""
         read = {tp.topic for each in source.groups.values() for tp in each.reads}
         left_out = {topic for topic in read if not self._only(topic)}
+        self.elsewhere = {
+            name: topics
+            for name, each in source.groups.items()
+            if (topics := frozenset(tp.topic for tp in each.reads) & left_out)
+        }
         if not left_out:
             return source
         groups = {

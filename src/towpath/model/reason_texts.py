@@ -58,6 +58,21 @@ def tighter(key: str, theirs: str, ours: str, policy: str = "", by: str = "") ->
     return f"{key} would be {theirs} on the target and {here}: {cause(key, by)}"
 
 
+def topic_over(offset: int, state: str) -> str:
+    """Return a sentence about a group in a topic that a link copies no more."""
+    words = {
+        "sealed": "its failover is under way",
+        "failed_over": "it has failed over",
+        "reversed": "it has failed over, and another link copies back",
+        "stopped": "somebody stopped it by hand",
+        "removed": "the books of the link were removed",
+    }
+    return (
+        f"the group stands at offset {offset} at the source, and nothing more of the topic is"
+        f" mirrored, as {words.get(state, state)}; no sync writes its positions"
+    )
+
+
 def cause(key: str, by: str) -> str:
     """Return the cause why the target keeps less, from the value `by` of a reason."""
     name = by.removeprefix("override.")

@@ -30,6 +30,7 @@ from towpath.model.reason_texts import (
     target_deleted,
     target_lost,
     tighter,
+    topic_over,
     unreachable,
     unread,
 )
@@ -374,6 +375,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"the group stands at offset {offset}, and records are mirrored up to offset {end} so"
             " far; it is written as soon as they are there"
         ),
+        ReasonCode.TOPIC_OVER: topic_over,
         ReasonCode.POSITION_BEFORE_MIRROR: lambda offset, target, why="": (
             f"the group stands at offset {offset}, before this link began"
             f"{f' ({why})' if why else ''}, and no link is known to have copied what stands there;"

@@ -8,22 +8,26 @@ from typing import Any
 import pytest
 
 from tests.support.ledger.books import TP, opened, receipt
+from towpath.cluster.codes import refused
 from towpath.cluster.metadata import ProducerState
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
 from towpath.ledger.books import PartitionBooks
+from towpath.ledger.entries import LinkLease
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.ledger.producers import producer_id
 from towpath.mirror.failover.cuts import cut_of
 from towpath.mirror.failover.drain import Drain
 from towpath.mirror.failover.failover import require_drain
 from towpath.mirror.failover.fences import COORDINATOR_EPOCH, EPOCH, fence_of
-from towpath.mirror.failover.look import ahead_of
+from towpath.mirror.failover.look import ahead_of, held_by
 from towpath.mirror.failover.plan import (
     UNKNOWN,
     FailoverPlan,
     PartitionPlan,
     partition_plan,
+    split_groups,
     with_known,
+    without_rights,
 )
 from towpath.model.errors import LedgerError
 from towpath.model.groups import ClientGroup
@@ -34,9 +38,11 @@ from towpath.model.nouns import (
     ProducerId,
     SourceOffset,
     TargetOffset,
+    TopicName,
 )
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.target.claims import Claim
+from towpath.runtime.clock import now_ms
 
 LINK, SOURCE = LinkName("l"), ClusterId("old")
 MAPPED = {"mode": Mode.MAPPED}
@@ -305,3 +311,50 @@ def _plan(partitions: list[PartitionPlan], *positions: GroupPosition) -> Failove
     return FailoverPlan(
         link=LINK, at=0, topics=(), partitions=tuple(partitions), groups=_report(*positions)
     )
+
+
+def test_groups_of_which_a_part_of_the_topics_stays_are_named() -> None:
+    position = _position(source=50, answer=(50, Exactness.EXACT))
+    report = _report(position)
+    name = position.group.name
+    [found] = split_groups(
+        report, {name: {TopicName("users"), TopicName("pay")}, "other": {TopicName("x")}}
+    )
+    assert (found.moves, found.stays) == (("t",), ("pay", "users"))
+    assert str(found) == f"{name} reads t, which fails over, and pay, users, which does not"
+    assert list(split_groups(report, {})) == []
+    assert list(split_groups(None, {name: {TopicName("users")}})) == []
+
+
+def test_a_group_that_the_login_may_not_write_is_left_with_its_reason() -> None:
+    position = _position(source=50, answer=(50, Exactness.EXACT))
+    error = refused("target", "writing offsets of groups", 30, acl="Read on group g")
+    client = ClientGroup(position.mirror_group, position.group.kind)
+    report = without_rights(_report(position), {client: error})
+    whole = _plan([partition_plan(TP, books(), 100, 100)], *report.positions)
+    assert [str(each.position.reason) for each in whole.left] == [str(error.reason)]
+    assert "Read on group g" in str(error.reason)
+    assert whole.costs
+    assert without_rights(_report(position), {}) == _report(position)
+
+
+@pytest.mark.parametrize(
+    ("changes", "held"),
+    [
+        ({}, True),
+        ({"over": True}, False),
+        ({"command": "run"}, False),
+        ({"beat": now_ms() - 60_000}, False),
+    ],
+)
+def test_a_command_that_changes_the_target_now_is_named_unless_it_is_over_or_silent(
+    changes: dict[str, Any], held: bool
+) -> None:
+    lease = LinkLease(
+        link=LINK, owner="o", command="apply", host="elsewhere", pid=5, since=1, beat=now_ms(),
+        over=False,
+    )  # fmt: skip
+    assert bool(held_by(replace(lease, **changes))) is held
+    assert held_by(None) == ""
+    plan = replace(_plan([partition_plan(TP, books(), 100, 100)]), held_by=held_by(lease))
+    assert plan.costs

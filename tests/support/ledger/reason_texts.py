@@ -356,6 +356,10 @@ TEXTS = {
         "the group stands at offset 9, and records are mirrored up to offset 7 so far; it is"
         " written as soon as they are there"
     ),
+    Reason.of(ReasonCode.TOPIC_OVER, offset=9, state="failed_over"): (
+        "the group stands at offset 9 at the source, and nothing more of the topic is mirrored, as"
+        " it has failed over; no sync writes its positions"
+    ),
     Reason.of(ReasonCode.POSITION_BEFORE_MIRROR, offset=3, target=70): (
         "the group stands at offset 3, before this link began, and no link is known to have copied"
         " what stands there; its place among the target's records before offset 70 is not known (if"

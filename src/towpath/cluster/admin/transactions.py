@@ -33,6 +33,7 @@ from towpath.runtime.backoff import BackOff
 from towpath.runtime.deadline import Deadline
 
 _TIMEOUT_MS = 60_000
+_TIMEOUT = "INVALID_TRANSACTION_TIMEOUT"
 _NEWEST = 1
 _AGAIN = BackOff(first=0.02, longest=0.02)
 _LEAST = 0.1
@@ -66,6 +67,24 @@ class Transactions:
         )
         said = self._ask(request, "starting transactions", deadline, lambda a: a.error_code)
         return ProducerEpoch(said.producer_id, said.producer_epoch)
+
+    def refusal(self, deadline: Deadline) -> ClusterError | None:
+        """Return why this login could not fence the id, `None` if it could; nothing is changed.
+
+        A broker looks at the rights on the id and whether it is the coordinator, then at the
+        timeout, and only then at the id (`KafkaApis`, `TransactionCoordinator`). No timeout of 0 is
+        taken (`validateTransactionTimeoutMs`), so the refusal of it tells that all else is fine.
+        """
+        request = InitProducerIdRequest(
+            transactional_id=self.transactional_id, transaction_timeout_ms=0
+        )
+        try:
+            self._ask(request, "starting transactions", deadline, lambda a: a.error_code)
+        except RefusedError as error:
+            return None if error.name == _TIMEOUT else error
+        except ClusterError as error:
+            return error
+        return None
 
     def add(self, who: ProducerEpoch, tp: TopicPartition, deadline: Deadline) -> None:
         """Add partition `tp` to the transaction."""

@@ -201,12 +201,16 @@ class _Failover:
     def _seal(self, report: FailoverReport) -> None:
         """Let nothing more be copied, and wait until a run that lives has ended."""
         link, moves = self._link, self._moves
+        run, whole = report.plan.run, not self._asked.scope.topics
+        beside = run is not None and run.state is Life.ALIVE
+        if whole and not beside:
+            self._lease()  # while nothing is sealed, as another command may hold it
         link.events.tell(What.FAILOVER_STARTED, topics=[*self._asked.scope.topics])
         link.raise_level(STATES_LEVEL)  # before older programs could copy on
         until = moves.later()
         moves.write([sealed(each, moves.by, until) for each in moves.now])
-        if not self._asked.scope.topics:
-            self._until_alone(report.plan.run)
+        if whole and beside:
+            self._until_alone(run)
             self._lease()
         link.read()
 

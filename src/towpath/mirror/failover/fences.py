@@ -230,6 +230,29 @@ def fence_transactions(
     return failed
 
 
+def unfenceable(
+    admin: Admin, link: LinkName, books: Mapping[TopicPartition, PartitionBooks], patience: float
+) -> dict[TopicPartition, ClusterError]:
+    """Return the partitions in transactions that `fence_transactions` could not fence, and why.
+
+    Nothing is changed by that. What is not asked in time is not told.
+
+    Args:
+        admin: The target.
+        link: The link.
+        books: The partitions.
+        patience: Seconds for all of them.
+    """
+    found: dict[TopicPartition, ClusterError] = {}
+    deadline = Deadline.after(patience)
+    for tp, name in _transactional(link, books):
+        if deadline.over:
+            break
+        refusal = admin.producers.transactions(name).refusal(deadline)
+        found |= {} if refusal is None else {tp: refusal}
+    return found
+
+
 def _transactional(
     link: LinkName, books: Mapping[TopicPartition, PartitionBooks]
 ) -> Iterator[tuple[TopicPartition, str]]:

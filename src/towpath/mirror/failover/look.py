@@ -11,20 +11,23 @@ from functools import partial
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
 from towpath.groups.model import SyncReport
 from towpath.groups.sync import GroupSync
-from towpath.ledger.alive import RunLife
+from towpath.groups.write import client_of
+from towpath.ledger.alive import RunLife, is_gone
 from towpath.ledger.books import LinkBooks, PartitionBooks
-from towpath.ledger.entries import Cut, Session
+from towpath.ledger.entries import Cut, LinkLease, Session
 from towpath.ledger.link import OpenLink
 from towpath.ledger.producers import of_generation
 from towpath.mirror.failover.cuts import cut_of
-from towpath.mirror.failover.fences import EPOCH
+from towpath.mirror.failover.fences import EPOCH, unfenceable
 from towpath.mirror.failover.plan import (
     UNKNOWN,
     FailoverPlan,
     PartitionPlan,
     partition_plan,
+    split_groups,
     standing_cut,
     with_known,
+    without_rights,
 )
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import (
@@ -42,6 +45,8 @@ from towpath.settings import GroupsConfig
 
 SEQUENCES = 1 << 31
 """Sequences of a producer id, which begin again behind the last one."""
+_SIGN = 10.0
+"""Seconds after the last sign of a lease's holder until which it counts as alive."""
 PATIENCE = 5.0
 """Seconds that a cluster gets which may be gone, and each leader of the other one."""
 
@@ -127,7 +132,7 @@ class Looker:
         link, gone = self.link, self.ask_source()
         sync = self.sync()
         sync.read()
-        session, _ = last_signs(link.ledger.another(), link.name)
+        session, lease = last_signs(link.ledger.another(), link.name)
         partitions = self.partitions()
         with self._as_if_cut(partitions):
             report = self._groups(sync)
@@ -142,6 +147,9 @@ class Looker:
             run=self._life(session),
             source_gone=gone,
             unfenced=self._unfenced(),
+            unfenceable=unfenceable(link.target, link.name, self.opened, PATIENCE),
+            held_by="" if self.scope.topics else held_by(lease),
+            split=tuple(split_groups(report, sync.elsewhere)),
             held=tuple(link.books.held_topics({each.target.topic for each in partitions})),
             stopped=() if self.scope.topics else tuple(sorted(link.books.stopped)),
         )
@@ -170,7 +178,12 @@ class Looker:
     def _groups(self, sync: GroupSync) -> SyncReport | None:
         if self.scope.config(self.link.config.groups) is None:
             return None
-        return sync.once(write=False, gone=bool(self.gone), ending=True)
+        report = sync.once(write=False, gone=bool(self.gone), ending=True)
+        due = {client_of(each) for each in report.positions if each.due}
+        try:
+            return without_rights(report, self.link.target.groups.unwritable(due))
+        except ClusterError:  # the report tells of groups whose coordinator does not answer
+            return report
 
     def partitions(self) -> tuple[PartitionPlan, ...]:
         """Return what becomes of each partition, by both clusters as they are now.
@@ -237,6 +250,17 @@ class Looker:
 
     def _life(self, session: Session | None) -> RunLife | None:
         return RunLife.of(session) if session is not None else None
+
+
+def held_by(lease: LinkLease | None) -> str:
+    """Return who changes the target for the link now, "" for nobody, or a run that would end.
+
+    A holder whose last sign is older than that of a run that lives is as good as dead: the lease
+    is taken over.
+    """
+    if lease is None or lease.over or lease.command == "run" or is_gone(lease):
+        return ""
+    return str(lease.holder) if now_ms() - lease.beat <= _SIGN * 1000 else ""
 
 
 def ahead_of(books: PartitionBooks, states: Iterable[ProducerState]) -> int | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from towpath.groups.model import GroupPosition, SyncReport
@@ -11,6 +11,9 @@ from towpath.ledger.alive import RunLife
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Cut, LinkState
 from towpath.ledger.offsets import Exactness
+from towpath.model.amounts import shortened
+from towpath.model.errors import ClusterError
+from towpath.model.groups import ClientGroup
 from towpath.model.nouns import (
     LinkName,
     Mode,
@@ -23,6 +26,7 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import readable
 
 UNKNOWN = -1
+_NAMED = 3
 PASSING = frozenset({ReasonCode.GROUP_ANSWER_LOST, ReasonCode.GROUP_HELD})
 """Why a position is not written, that passes by itself: failover waits for it."""
 LEFT_OUT = frozenset({ReasonCode.TOPIC_NOT_MIRRORED, ReasonCode.GROUP_NOT_EMPTY})
@@ -131,6 +135,25 @@ class PositionPlan:
         return not self.writes and (reason is None or reason.code not in LEFT_OUT | THERE)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitGroup:
+    """A group that reads topics which fail over, and others that do not.
+
+    Attributes:
+        group: Its name at the source.
+        moves: The topics that fail over.
+        stays: The others.
+    """
+
+    group: str
+    moves: tuple[TopicName, ...]
+    stays: tuple[TopicName, ...]
+
+    def __str__(self) -> str:
+        stays, moves = shortened(self.stays, _NAMED), shortened(self.moves, _NAMED)
+        return f"{self.group} reads {moves}, which fails over, and {stays}, which does not"
+
+
 @dataclass(frozen=True, kw_only=True)
 class FailoverPlan:
     """All that a failover would do, and what it would cost.
@@ -145,6 +168,9 @@ class FailoverPlan:
         run: The last run; `None` if none is known.
         source_gone: Why the source does not answer, "" if it does.
         unfenced: Why the target refuses fences, "" if it takes them.
+        unfenceable: Partitions written in transactions that cannot be fenced, and why.
+        held_by: The command that changes the target for the link now, "" for none or a run.
+        split: Groups of which a part of the topics stays.
         held: Mirror topics whose retention or compaction is still held back.
         stopped: Source topics that somebody stopped by hand; they do not fail over.
     """
@@ -158,6 +184,9 @@ class FailoverPlan:
     run: RunLife | None = None
     source_gone: str = ""
     unfenced: str = ""
+    unfenceable: Mapping[TopicPartition, ClusterError] = field(default_factory=dict)
+    held_by: str = ""
+    split: tuple[SplitGroup, ...] = ()
     held: tuple[TopicName, ...] = ()
     stopped: tuple[TopicName, ...] = ()
 
@@ -209,6 +238,7 @@ class FailoverPlan:
                 self.lost or self.unknown or self.again or self.left or self.inexact or self.trouble
             )
             or unseen
+            or bool(self.held_by)
         )
 
 
@@ -314,6 +344,40 @@ def with_known(
         )
         for each in partitions
     )
+
+
+def split_groups(
+    report: SyncReport | None, elsewhere: Mapping[str, Collection[TopicName]]
+) -> Iterator[SplitGroup]:
+    """Yield the groups of which a part of the topics stays.
+
+    Args:
+        report: What becomes of the groups.
+        elsewhere: The topics that do not fail over, by the group that reads them.
+    """
+    for each in report.groups if report is not None else ():
+        stays = tuple(sorted(elsewhere.get(each.group.name, ())))
+        moves = tuple(sorted({position.tp.topic for position in each.positions}))
+        if stays and moves:
+            yield SplitGroup(group=each.group.name, moves=moves, stays=stays)
+
+
+def without_rights(
+    report: SyncReport, unwritable: Mapping[ClientGroup, ClusterError]
+) -> SyncReport:
+    """Return the report with the reason of each position that the login may not write.
+
+    Args:
+        report: What becomes of the groups.
+        unwritable: The groups of the target whose offsets it may not write, and why.
+    """
+
+    def told(position: GroupPosition) -> GroupPosition:
+        error = unwritable.get(ClientGroup(position.mirror_group, position.group.kind))
+        return replace(position, reason=error.reason) if error and position.due else position
+
+    groups = (replace(each, positions=tuple(map(told, each.positions))) for each in report.groups)
+    return replace(report, groups=tuple(groups))
 
 
 def by_group(plan: FailoverPlan) -> Iterator[tuple[str, list[PositionPlan]]]:

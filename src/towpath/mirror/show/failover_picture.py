@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.groups.keeping import holds_until
+from towpath.groups.model import GroupReport
 from towpath.ledger.entries import LinkState
 from towpath.mirror.failover.failover import FailoverReport
 from towpath.mirror.failover.plan import (
@@ -22,8 +23,10 @@ from towpath.mirror.failover.plan import (
 from towpath.mirror.show.failover_shapes import (
     FailoverJson,
     FailoverPlanJson,
+    GroupPlanJson,
     PartitionPlanJson,
     PositionPlanJson,
+    SplitGroupJson,
 )
 from towpath.mirror.show.shapes import state_as_json
 from towpath.model.amounts import count, counted, shortened, span
@@ -70,6 +73,8 @@ def _head(plan: FailoverPlan, *, after: bool) -> Iterator[str]:
         yield f"the source does not answer: {plan.source_gone}"
     if plan.run is not None and not after:
         yield f"run: {plan.run}"
+    if plan.held_by and not after:
+        yield f"refused until it has ended: {plan.held_by} changes the target for this link now"
 
 
 def _lost(plan: FailoverPlan) -> str:
@@ -104,10 +109,13 @@ def _totals_of_groups(plan: FailoverPlan) -> Iterator[str]:
         yield "groups: none, as the file has no section `groups` (--groups names some)"
         return
     groups = dict(by_group(plan))
+    kinds = Counter(each.type or str(each.group.kind) for each in plan.groups.groups)
+    of = ", ".join(f"{count(kinds[each])} {each}" for each in sorted(kinds))
     exact = sum(each.exact and each.writes for each in plan.positions)
     yield (
-        f"groups: {count(len(groups))}, with {counted(len(plan.positions), 'position')}, of which"
-        f" {count(exact)} go on at exactly the next record"
+        f"groups: {count(len(groups))}{f' ({of})' if of else ''}, with"
+        f" {counted(len(plan.positions), 'position')}, of which {count(exact)} go on at exactly"
+        " the next record"
     )
     yield from _shortened([f"{name}: {error}" for name, error in plan.groups.failed.items()])
     yield from _shortened([f"not all groups are seen: {each}" for each in plan.groups.unlisted])
@@ -145,6 +153,10 @@ def _notes(plan: FailoverPlan) -> Iterator[str]:
             "note: the target takes no fences from this login, so late writes of a mirror that is"
             f" frozen now are held off by the seal alone: {plan.unfenced}"
         )
+    yield from _shortened(
+        [f"note: {tp} cannot be fenced: {why}" for tp, why in sorted(plan.unfenceable.items())]
+    )
+    yield from _shortened([f"note: {each}" for each in plan.split])
     if plan.held:
         yield (
             f"note: {counted(len(plan.held), 'mirror topic')} still keeps all records, as retention"
@@ -254,6 +266,13 @@ def _plan_json(plan: FailoverPlan) -> FailoverPlanJson:
         unknown=plan.unknown,
         again=plan.again,
         held=[*plan.held],
+        unfenceable={str(tp): str(why) for tp, why in sorted(plan.unfenceable.items())},
+        held_by=plan.held_by or None,
+        split=[
+            SplitGroupJson(group=each.group, moves=[*each.moves], stays=[*each.stays])
+            for each in plan.split
+        ],
+        groups=[] if groups is None else [_group_json(each) for each in groups.groups],
         stopped=[*plan.stopped],
         partitions=[_partition_json(each) for each in plan.partitions],
         positions=None if groups is None else [_position_json(each) for each in plan.positions],
@@ -261,6 +280,17 @@ def _plan_json(plan: FailoverPlan) -> FailoverPlanJson:
         if groups is None
         else {each.name: str(why) for each, why in groups.failed.items()},
         unlisted=[] if groups is None else [*map(str, groups.unlisted)],
+    )
+
+
+def _group_json(each: GroupReport) -> GroupPlanJson:
+    return GroupPlanJson(
+        group=each.group.name,
+        mirror_group=each.mirror_group,
+        kind=str(each.group.kind),
+        type=each.type or None,
+        target_state=each.target_state or None,
+        remarks=[as_data(why) for why in each.remarks],
     )
 
 

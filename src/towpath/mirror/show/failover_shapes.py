@@ -67,6 +67,31 @@ class PositionPlanJson(TypedDict):
 
 
 @shape
+class GroupPlanJson(TypedDict):
+    """A group that is brought over."""
+
+    group: str
+    mirror_group: str
+    kind: str
+    """`consumer` or `share`."""
+    type: str | None
+    """Its type at the source in the words of Kafka, such as `classic` or `streams`."""
+    target_state: str | None
+    """Its state on the target, `null` if it is not there."""
+    remarks: list[dict[str, Any]]
+    """What else is to be known of it, each a `code` with its values by name."""
+
+
+@shape
+class SplitGroupJson(TypedDict):
+    """A group that reads topics which fail over, and others that do not."""
+
+    group: str
+    moves: list[str]
+    stays: list[str]
+
+
+@shape
 class FailoverPlanJson(TypedDict):
     """What a failover costs."""
 
@@ -84,6 +109,13 @@ class FailoverPlanJson(TypedDict):
     """Records that groups read twice, as far as known."""
     held: list[str]
     """Mirror topics whose retention or compaction is still held back."""
+    unfenceable: dict[str, str]
+    """Partitions written in transactions that cannot be fenced, and why."""
+    held_by: str | None
+    """The command that changes the target for the link now; until its end, failover is refused."""
+    split: list[SplitGroupJson]
+    """Groups of which a part of the topics does not fail over."""
+    groups: list[GroupPlanJson]
     stopped: list[str]
     """Source topics that somebody stopped by hand; they do not fail over."""
     partitions: list[PartitionPlanJson]

@@ -22,6 +22,7 @@ from towpath.cluster.admin.groups.listing import (
     listed,
 )
 from towpath.cluster.admin.groups.making import assignors, make_groups
+from towpath.cluster.admin.groups.rights import unwritable
 from towpath.cluster.admin.groups.share_marks import Marks, share_marks
 from towpath.cluster.admin.groups.subscriptions import Subscriptions, subscriptions
 from towpath.cluster.admin.leaders import by_topic, each_partition
@@ -68,6 +69,20 @@ class GroupAdmin:
         """
         return self._control.retried(
             lambda deadline: listed(self._control, deadline), self._deadline()
+        )
+
+    def unwritable(self, groups: Iterable[ClientGroup]) -> dict[ClientGroup, ClusterError]:
+        """Return the groups whose offsets the login may not write, and why; they need not exist.
+
+        Raises:
+            ClusterError: No broker can be asked.
+        """
+        wanted, deadline = {each.name: each for each in groups}, self._deadline()
+        if not wanted:
+            return {}
+        there = coordinators(self._control, wanted, deadline)
+        return unwritable(
+            self._control, {wanted[name]: broker for name, broker in there.items()}, deadline
         )
 
     def subscriptions(self, groups: Iterable[GroupState]) -> Subscriptions:
