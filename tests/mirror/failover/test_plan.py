@@ -15,11 +15,12 @@ from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import LinkLease
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.ledger.producers import producer_id
+from towpath.mirror.failover.beyond import ahead_of
 from towpath.mirror.failover.cuts import cut_of
 from towpath.mirror.failover.drain import Drain
 from towpath.mirror.failover.failover import require_drain
 from towpath.mirror.failover.fences import COORDINATOR_EPOCH, EPOCH, fence_of
-from towpath.mirror.failover.look import ahead_of, held_by
+from towpath.mirror.failover.look import held_by
 from towpath.mirror.failover.plan import (
     UNKNOWN,
     FailoverPlan,
@@ -100,6 +101,14 @@ def test_where_offsets_are_mapped_nobody_but_the_source_knows_which_they_are() -
     assert (plan.source_end, plan.target_end, plan.missing, plan.beyond) == (100, 108, 2, 5)
     cut = cut_of(LINK, books(100, 103, **MAPPED), plan, 7)
     assert (cut.source_end, cut.target_end, cut.passed) == (100, 108, 5)
+
+
+def test_markers_and_what_was_aborted_behind_the_last_receipt_are_no_mirrored_records() -> None:
+    known = books(100, 103, **MAPPED)
+    plan = partition_plan(TP, known, 109, 107, ahead=3)
+    assert (plan.source_end, plan.target_end, plan.missing, plan.beyond) == (100, 109, 4, 3)
+    cut = cut_of(LINK, known, plan, 7, TargetOffset(109), 1)
+    assert (cut.source_end, cut.target_end, cut.records, cut.passed) == (100, 109, 103, 3)
 
 
 def test_what_others_wrote_behind_the_copy_is_the_clients() -> None:

@@ -40,6 +40,7 @@ def cut_of(
         told, source = target, _source_of(books, plan, target)
     more = max(0, target - told)
     identical = books.mode is Mode.IDENTICAL
+    passed = 0 if identical else plan.passed if same else more
     return Cut(
         link=link,
         topic=plan.tp.topic,
@@ -47,10 +48,10 @@ def cut_of(
         producer_id=opened.producer_id,
         source_end=SourceOffset(max(source, target)) if identical and more else source,
         target_end=target,
-        records=(receipt.records if receipt is not None else 0) + more,
+        records=(receipt.records if receipt is not None else 0) + (more if identical else passed),
         at=at,
         fences=fences,
-        passed=0 if identical else more,
+        passed=passed,
         target_epoch=epoch,
     )
 

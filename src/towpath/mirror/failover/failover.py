@@ -252,10 +252,14 @@ class _Failover:
                 for each in moves.now
             ]
         )
+        # First, as that ends transactions of a mirror that died, which are not mirrored then.
+        timeout = link.config.target.request_timeout
+        refused = fence_transactions(link.target, link.name, looker.opened, timeout)
         before = {each.tp: each for each in looker.partitions()}
         usable = {tp: each for tp, each in looker.opened.items() if before[tp].trouble is None}
         report.missing += [each.sentence for each in before.values() if each.trouble is not None]
         report.fenced = self._fenced(usable, before)
+        report.fenced.open |= {tp: why for tp, why in refused.items() if tp in usable}
         report.missing += [f"{tp}: {why}" for tp, why in report.fenced.failed.items()]
         link.ledger.append(self._cuts(usable, before, report.fenced))
         link.read()
@@ -283,10 +287,7 @@ class _Failover:
         due = [each for each in fences if not _is_done(each, before[each.tp])]
         with Client(link.config.target, Side.TARGET, link.target) as client:
             fencer = Fencer(link.target, client, lambda done: told("fencing", done, len(due)))
-            fenced = fencer.fence(due, FENCES + _EACH * len(due))
-        timeout = link.config.target.request_timeout
-        fenced.open |= fence_transactions(link.target, link.name, usable, timeout)
-        return fenced
+            return fencer.fence(due, FENCES + _EACH * len(due))
 
     def _cuts(
         self,

@@ -17,6 +17,7 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Cut, LinkLease, Session
 from towpath.ledger.link import OpenLink
 from towpath.ledger.producers import of_generation
+from towpath.mirror.failover.beyond import ahead_of, committed_beyond
 from towpath.mirror.failover.cuts import cut_of
 from towpath.mirror.failover.fences import EPOCH, unfenceable
 from towpath.mirror.failover.plan import (
@@ -43,8 +44,6 @@ from towpath.plan.lease import last_signs
 from towpath.runtime.clock import now_ms
 from towpath.settings import GroupsConfig
 
-SEQUENCES = 1 << 31
-"""Sequences of a producer id, which begin again behind the last one."""
 _SIGN = 10.0
 """Seconds after the last sign of a lease's holder until which it counts as alive."""
 PATIENCE = 5.0
@@ -202,13 +201,15 @@ class Looker:
         later = target.offsets.log_ends(fenced, patience=PATIENCE)
         ends = Answers({**ends, **later}, {**ends.failed, **later.failed})
         self._read_runs(known, ends)
+        ahead = {tp: ahead_of(each, states.get(mirrors[tp], ())) for tp, each in known.items()}
+        ahead |= committed_beyond(self.link, known, ends)
         return tuple(
             partition_plan(
                 tp,
                 books,
                 ends.get(mirrors[tp], UNKNOWN),
                 source_ends.get(tp, UNKNOWN),
-                ahead_of(books, states.get(mirrors[tp], ())),
+                ahead[tp],
                 _trouble(books, there, ends),
                 fences[tp],
                 partial(_source_of, books),
@@ -261,22 +262,6 @@ def held_by(lease: LinkLease | None) -> str:
     if lease is None or lease.over or lease.command == "run" or is_gone(lease):
         return ""
     return str(lease.holder) if now_ms() - lease.beat <= _SIGN * 1000 else ""
-
-
-def ahead_of(books: PartitionBooks, states: Iterable[ProducerState]) -> int | None:
-    """Return how many records the link wrote behind the last receipt, `None` if unknown."""
-    opened, receipt = books.opened, books.receipt
-    if opened is None or (receipt is None and books.repairs):
-        return None
-    own = of_generation(opened.producer_id, books.generation)
-    state = next((each for each in states if each.id == own and each.epoch == 0), None)
-    if state is None or state.last_sequence < 0:
-        return None
-    if receipt is None:  # it would be the first one
-        return state.last_sequence + 1
-    if receipt.generation != books.generation:
-        return None
-    return (state.last_sequence + 1 - receipt.sequence) % SEQUENCES
 
 
 def _fences(books: PartitionBooks, states: Iterable[ProducerState]) -> int:

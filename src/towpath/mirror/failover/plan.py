@@ -273,6 +273,8 @@ def partition_plan(
     copied = log_end - fences
     receded = max(0, target - copied) if cut is None and log_end >= 0 else 0
     beyond = max(0, copied - target) if ahead is None or ahead else 0
+    if ahead is not None and books.mode is not Mode.IDENTICAL:
+        beyond = min(beyond, ahead)  # markers and records of others lie between
     if cut is not None:
         if books.receded is not None:
             receded, source = target - cut.target_end, cut.source_end
