@@ -12,9 +12,10 @@ from tests.support.ledger.books import TP, opened
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Cut, LinkStage, LinkState, Opened
 from towpath.mirror.failback.divergence import Divergence
-from towpath.mirror.failback.failback import FailbackRequest, failback, require_over
+from towpath.mirror.failback.failback import FailbackRequest, failback
 from towpath.mirror.failback.look import FailbackLook
 from towpath.mirror.failback.plan import FailbackPlan, borders, due, refusal, require_same_answer
+from towpath.mirror.failback.scope import require_over
 from towpath.model.errors import ConfigError, LedgerError
 from towpath.model.findings import Cause, Problem
 from towpath.model.nouns import LinkName, Side, TargetOffset, TopicName
@@ -152,6 +153,26 @@ def test_only_what_is_over_is_turned_round() -> None:
     assert require_over(books(over)) == {"": over}
     part = state(LinkStage.FAILED_OVER, "t")
     assert require_over(books(part)) == {"t": part}
+
+
+def test_a_topic_that_went_back_before_is_not_looked_at_again_with_the_rest() -> None:
+    whole, done = state(LinkStage.FAILED_OVER), state(LinkStage.REVERSED, "t")
+    assert require_over(books(whole, done)) == {"": whole, "t": done}
+    assert due(require_over(books(whole, done))) == {"": whole}
+    all_back = state(LinkStage.REVERSED)
+    earlier = state(LinkStage.FAILED_OVER, "t")
+    assert require_over(books(all_back, earlier)) == {"": all_back}, "it went with the link"
+
+
+def test_what_was_cut_over_goes_back_with_topics_that_failed_over_before() -> None:
+    over = state(LinkStage.FAILED_OVER, "u")
+    found = require_over(books(over, opened(), CUT))
+    assert [(topic, each.state) for topic, each in found.items()] == [
+        ("", LinkStage.RUNNING),
+        ("u", LinkStage.FAILED_OVER),
+    ]
+    assert require_over(books(over, opened(), CUT), lambda topic: topic != "t") == {"u": over}
+    assert require_over(books(over, opened())) == {"u": over}, "a run goes on with the rest"
 
 
 def test_a_link_with_a_twin_is_not_turned_round(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from towpath.ledger.entries import (
     STATES_LEVEL,
     WHOLE_LINK,
     Entry,
-    LinkStage,
     LinkState,
     Salvaged,
 )
@@ -42,9 +41,10 @@ from towpath.mirror.failback.plan import (
 )
 from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
 from towpath.mirror.failback.salvage.unfinished import unfinished
+from towpath.mirror.failback.scope import gone_back, is_whole, part_of, require_over
 from towpath.mirror.failover.moves import Moves
 from towpath.mirror.twin import require_no_twin
-from towpath.model.errors import ConfigError, ConfigProblem, LedgerError, StoppedError
+from towpath.model.errors import ConfigError, ConfigProblem, StoppedError
 from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 from towpath.plan.lease import Lease
 from towpath.runtime.clock import now_ms
@@ -131,8 +131,8 @@ class _Failback:
 
     def go(self) -> FailbackReport:
         """Do the parts in their order."""
-        states = require_over(self._link.books)
-        meant = _part(self._link, due(states) or states).partitions
+        states = require_over(self._link.books, self._link.config.topics.matches)
+        meant = part_of(self._link, due(states) or states, gone_back(states)).partitions
         require_same_answer(meant, self._asked.wins)
         plan = self._plan(states)
         report = FailbackReport(plan=plan)
@@ -141,7 +141,7 @@ class _Failback:
         if not plan.ready or not self._asked.agreed(plan):
             return report
         report.back = self._back_file(states)
-        if _is_whole(states):  # else a run of the link goes on with other topics
+        if is_whole(states):  # else a run of the link goes on with other topics
             self._lease = self._stack.enter_context(Lease(self._link, "failback"))
         self._link.events.tell(What.FAILBACK_STARTED, wins=str(self._asked.wins or ""))
         for _ in range(_LOOKS):
@@ -176,7 +176,8 @@ class _Failback:
         link = self._link
         found = FailbackLook(())
         if due(states) or not states:
-            found = look(self._clusters, _part(link, due(states)), link.ledger, self._counting)
+            part = part_of(link, due(states), gone_back(states))
+            found = look(self._clusters, part, link.ledger, self._counting)
         return FailbackPlan(
             link=link.name,
             back=back_name(link.name),
@@ -257,7 +258,7 @@ class _Failback:
         asked, books = self._asked, self._link.books
         names = {
             str(tp.topic): str(each.opened.target_topic)
-            for tp, each in _part(self._link, states).partitions.items()
+            for tp, each in part_of(self._link, states).partitions.items()
             if each.opened is not None
         }
         self._link.ledger.read_groups(books)
@@ -287,7 +288,7 @@ class _Failback:
         """Write that the link, or each topic that was failed over alone, is turned round."""
         self._hold()
         self._link.raise_level(STATES_LEVEL)  # a cutover did not need that
-        moves = Moves(self._link, [*due(states)])
+        moves = Moves(self._link, [WHOLE_LINK] if is_whole(due(states)) else [*due(states)])
         wins = {one.tp: winner for one in plan.look.partitions if (winner := plan.winner(one))}
         moved = []
         for state in moves.now:
@@ -309,61 +310,6 @@ def _reversed_from(state: AnyState, by: Mover, back: LinkName, wins: str) -> Any
         state = state.seal(by, 0).commit(by, 0).fail_over(by)
     assert isinstance(state, FailedOver)  # noqa: S101  # by `require_over`
     return state.reverse(by, back, wins)
-
-
-def require_over(books: LinkBooks) -> dict[TopicName, LinkState]:
-    """Return the states of the link, or its topics, that can be reversed; none after a cutover.
-
-    Raises:
-        LedgerError: The link was neither failed over nor cut over, or a failover did not end.
-    """
-    whole = books.state_of()
-    if whole is not None and whole.state != LinkStage.RUNNING:
-        _require_ended(whole)
-        return {WHOLE_LINK: whole}
-    own = {
-        topic: each
-        for topic, each in books.states.items()
-        if each.is_closed and topic not in books.stopped
-    }
-    for each in own.values():
-        _require_ended(each)
-    cut = [each for each in books.partitions.values() if each.cut is not None]
-    if not own and not cut:
-        raise LedgerError(
-            f"link {books.link} was neither failed over nor cut over, so clients write at the"
-            " source: fail over (`towpath failover FILE`) or cut over (`towpath cutover FILE`)"
-            " first"
-        )
-    return own
-
-
-def _require_ended(state: LinkState) -> None:
-    if state.state not in {LinkStage.FAILED_OVER, LinkStage.REVERSED}:
-        what = f"topic {state.topic} of link {state.link}" if state.topic else f"link {state.link}"
-        raise LedgerError(
-            f"{what} is {state.state}: its failover did not end; `towpath failover FILE` goes on"
-        )
-
-
-def _is_whole(states: Mapping[TopicName, LinkState]) -> bool:
-    """Whether the whole link is over, and not some topics alone."""
-    return not states or WHOLE_LINK in states
-
-
-def _part(link: OpenLink, states: Mapping[TopicName, LinkState]) -> LinkBooks:
-    """Return the books of the topics that are turned round."""
-    books = link.books
-    whole = _is_whole(states)
-    part = books.copy()
-    part.partitions = {
-        tp: each
-        for tp, each in books.partitions.items()
-        if link.config.topics.matches(tp.topic)
-        and (whole or tp.topic in states)
-        and (tp.topic not in books.stopped)
-    }
-    return part
 
 
 def all_salvaged(books: LinkBooks) -> list[Salvaged]:
