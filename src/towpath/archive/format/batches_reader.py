@@ -13,7 +13,6 @@ import xxhash
 from towpath.archive.errors import CorruptSegmentError, NewerSegmentError
 from towpath.archive.format.batches_writer import TAIL, TAIL_MAGIC
 from towpath.archive.format.footer import VERSION, SegmentFooter, SegmentPart
-from towpath.archive.format.intake import collect
 from towpath.archive.format.packing import columns_of
 from towpath.archive.format.parts import PackedBatches
 from towpath.archive.format.schema import ARCHIVED, archived
@@ -23,6 +22,7 @@ from towpath.model.foreign import foreign
 from towpath.model.nouns import SourceOffset
 from towpath.wire.batch import LAST, Buffer, scan
 from towpath.wire.collector import Collector
+from towpath.wire.intake import collect
 from towpath.wire.packing import Rows
 
 _TAIL_READ = 64 << 10

@@ -17,7 +17,6 @@ import numpy as np
 
 from towpath import __version__
 from towpath.archive.format.footer import VERSION, SegmentFooter, SegmentHead, SegmentPart
-from towpath.archive.format.intake import CollectedBatches
 from towpath.archive.format.segment_writer import SegmentWriter
 from towpath.archive.format.sink import HashedSink, Sink
 from towpath.model.digest import Digest
@@ -25,6 +24,7 @@ from towpath.model.nouns import SourceOffset
 from towpath.wire import sifting
 from towpath.wire.batch import BASE, LENGTH, NO_END, POSITION, PRODUCER
 from towpath.wire.collector import Collector
+from towpath.wire.intake import CollectedBatches
 
 TAIL_MAGIC = b"TOWPATHB"
 TAIL = struct.Struct("<Q8s")

@@ -22,7 +22,6 @@ from towpath.archive.format.footer import (
     SegmentPart,
     write_footers,
 )
-from towpath.archive.format.intake import CollectedBatches
 from towpath.archive.format.schema import (
     HEADER_KEY,
     HEADER_VALUE,
@@ -41,6 +40,7 @@ from towpath.archive.format.schema import (
 from towpath.archive.format.segment_writer import SegmentWriter
 from towpath.archive.format.sink import HashedSink, Sink
 from towpath.model.nouns import SourceOffset
+from towpath.wire.intake import CollectedBatches
 
 FORMAT_KEY, WRITER_KEY, SEGMENTS_KEY = "towpath.format", "towpath.writer", "towpath.segments"
 """Key/values of the footer: version of the format, of the program, and the footers of segments."""

@@ -8,13 +8,13 @@ from typing import Protocol
 
 from towpath.archive.format.footer import SegmentFooter, SegmentHead, SegmentPart
 from towpath.archive.format.gaps import Gaps, number_of
-from towpath.archive.format.intake import CollectedBatches, collect
 from towpath.archive.model import GapKind
 from towpath.model.nouns import SourceOffset
 from towpath.runtime.clock import now_ms
 from towpath.wire.aborted import Aborted
 from towpath.wire.batch import NO_END, Buffer
 from towpath.wire.collector import Collector
+from towpath.wire.intake import CollectedBatches, collect
 
 
 class Footers(Protocol):

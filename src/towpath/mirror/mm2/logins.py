@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towpath.mirror.mm2.flows import Fate, Mm2File
+from towpath.settings.jaas import login_options
 from towpath.settings.java_properties import Property
 
 _JAAS = re.compile(r"\s*(?P<module>[\w.$]+)\s+(?:required|requisite|sufficient|optional)\b")
-_OPTION = re.compile(r"([\w.]+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|([^\s;]+))")
 _PROVIDED = re.compile(r"\$\{([^}:]*):(?:([^}]*):)?([^}:]*)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PEM = re.compile(r".*\.(pem|crt|cer)", re.IGNORECASE)
@@ -206,7 +206,7 @@ class _Maker:
         self._took(mechanism, "sasl.mechanism")
 
     def _password(self, word: str, jaas: Property | None) -> dict[str, Any]:
-        options = _options(jaas.value) if jaas else {}
+        options = login_options(jaas.value) if jaas else {}
         user, password = options.get("username", ""), options.get("password", "")
         made: dict[str, Any] = {"mechanism": word}
         if jaas is None or _JAAS.match(jaas.value) is None or not (user and password):
@@ -243,13 +243,3 @@ class _Maker:
 def _is_pem(location: Property, kind: Property | None) -> bool:
     told = kind is not None and kind.value.strip().upper() == "PEM"
     return told or _PEM.fullmatch(location.value.strip()) is not None
-
-
-def _options(jaas: str) -> dict[str, str]:
-    """Return the options of the first login module of a JAAS configuration."""
-    found: dict[str, str] = {}
-    for match in _OPTION.finditer(jaas):
-        quoted = match[2] if match[2] is not None else match[3]
-        text = match[4] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
-        found.setdefault(match[1], text)
-    return found

@@ -1,0 +1,140 @@
+"""The offsets of a batch or micro-batch, and how they are spread over tasks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql.datasource import InputPartition
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import TopicInfo
+from towpath.dataframes.options import EARLIEST, LATEST, OffsetBound, SourceOptions
+from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.nouns import TopicId, TopicName, TopicPartition
+from towpath.settings.sections.own_topics import is_own
+
+
+@dataclass(frozen=True)
+class OffsetRange(InputPartition):
+    """The offsets [start, end) of a partition, for one task.
+
+    Attributes:
+        tp: The partition.
+        topic_id: The id of its topic; another id is another topic.
+        start: The first offset.
+        end: The offset behind the last one.
+    """
+
+    tp: TopicPartition
+    topic_id: TopicId
+    start: int
+    end: int
+
+    @property
+    def value(self) -> object:  # what Spark shows of it
+        """The range as text."""
+        return f"{self.tp} [{self.start}, {self.end})"
+
+
+def topics_of(admin: Admin, options: SourceOptions) -> dict[TopicName, TopicInfo]:
+    """Return the topics that options name.
+
+    Raises:
+        ClusterError: The cluster does not answer, or refuses a topic.
+        ConfigError: A topic that is named is not there.
+    """
+    pattern = options.pattern
+    if pattern is not None:
+        found = admin.topics.describe()
+        return {
+            name: topic
+            for name, topic in found.items()
+            if re.fullmatch(pattern, name) and not (topic.internal or is_own(name))
+        }
+    names = options.topics or tuple(dict.fromkeys(topic for topic, _ in options.places))
+    found = admin.topics.describe(map(TopicName, names))
+    missing = [name for name in names if TopicName(name) not in found]
+    if missing:
+        what = "assign" if options.places else "subscribe"
+        raise ConfigError((ConfigProblem(what, f"{', '.join(missing)}: no such topic"),))
+    for topic in found.values():
+        if topic.error is not None:
+            raise topic.error
+    return found
+
+
+def places_of(options: SourceOptions, topics: Iterable[TopicInfo]) -> list[TopicPartition]:
+    """Return the partitions that options name."""
+    wanted = set(options.places)
+    every = (
+        TopicPartition(topic.name, each.partition) for topic in topics for each in topic.partitions
+    )
+    return [tp for tp in every if not wanted or (str(tp.topic), tp.partition) in wanted]
+
+
+def offsets_at(
+    admin: Admin, tps: Sequence[TopicPartition], bound: OffsetBound
+) -> dict[TopicPartition, int]:
+    """Return the offset of each partition at a bound.
+
+    The end is that of committed records: records of open transactions come later.
+
+    Raises:
+        ClusterError: A partition does not answer.
+    """
+    offsets = admin.offsets
+    wanted = {tp: bound.offsets.get((str(tp.topic), tp.partition), bound.offset) for tp in tps}
+    times = {tp: _time_of(tp, bound) for tp in tps}
+    timed = {tp: time for tp, time in times.items() if time is not None}
+    rest = [tp for tp in tps if tp not in timed]
+    ends = offsets.latest(tps, committed=True)
+    found = offsets.at_times(timed) if timed else {}
+    starts = offsets.earliest([tp for tp in rest if wanted[tp] == EARLIEST])
+    made = {}
+    for tp in tps:
+        if tp in timed:
+            made[tp] = min(_sure(found, tp), ends.sure(tp))
+        elif wanted[tp] == EARLIEST:
+            made[tp] = starts.sure(tp)
+        else:
+            made[tp] = ends.sure(tp) if wanted[tp] == LATEST else wanted[tp]
+    return made
+
+
+def _sure(found: object, tp: TopicPartition) -> int:
+    return int(found.sure(tp))  # type: ignore[attr-defined]
+
+
+def _time_of(tp: TopicPartition, bound: OffsetBound) -> int | None:
+    return bound.times.get((str(tp.topic), tp.partition), bound.time)
+
+
+def ranges_of(
+    topics: Mapping[TopicName, TopicInfo],
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+) -> list[OffsetRange]:
+    """Return one range for each partition that has offsets to read."""
+    return [
+        OffsetRange(tp, topics[tp.topic].id, start, ends[tp])
+        for tp, start in sorted(starts.items())
+        if start < ends.get(tp, start)
+    ]
+
+
+def spread(ranges: Sequence[OffsetRange], options: SourceOptions) -> list[OffsetRange]:
+    """Return ranges cut into as many as options ask for. Pure."""
+    most = options.most_records
+    total = sum(each.end - each.start for each in ranges)
+    if options.least_tasks > len(ranges) and total:
+        fair = max(1, -(-total // options.least_tasks))
+        most = min(most, fair) if most else fair
+    return [part for each in ranges for part in _cut(each, most)]
+
+
+def _cut(whole: OffsetRange, most: int) -> Iterator[OffsetRange]:
+    step = most or whole.end - whole.start
+    for start in range(whole.start, whole.end, step):
+        yield replace(whole, start=start, end=min(start + step, whole.end))

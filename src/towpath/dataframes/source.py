@@ -1,0 +1,138 @@
+"""The data source `towpath`: a batch of records, or a stream of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
+
+from pyspark.sql import datasource
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from typing_extensions import override
+
+from towpath.cluster.admin import Admin
+from towpath.dataframes.narrowing import Narrowing
+from towpath.dataframes.options import EARLIEST, OffsetBound, SourceOptions, read_options
+from towpath.dataframes.ranges import (
+    OffsetRange,
+    offsets_at,
+    places_of,
+    ranges_of,
+    spread,
+    topics_of,
+)
+from towpath.model.nouns import Side
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSourceStreamReader
+    from pyspark.sql.types import StructType
+
+FORMAT = "towpath"
+_COLUMNS = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp,"
+    " timestampType int"
+)
+_HEADERS = ", headers array<struct<key: string, value: binary>>"
+
+
+def register(spark: SparkSession) -> None:
+    """Let a session know `format("towpath")`."""
+    spark.dataSource.register(TowpathSource)
+
+
+class TowpathSource(DataSource):
+    """Records of Kafka topics, with the columns and options of Spark's own Kafka source."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name for `format`."""
+        return FORMAT
+
+    @override
+    def schema(self) -> str:
+        """The columns, as DDL.
+
+        Raises:
+            ConfigError: With every problem of the options.
+        """
+        return _COLUMNS + (_HEADERS if self._options.headers else "")
+
+    @override
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """The reader of a batch."""
+        del schema  # it is ours
+        return BatchReader(self._options)
+
+    @override
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """The reader of a stream."""
+        del schema  # it is ours
+        from towpath.dataframes.stream import StreamReader  # noqa: PLC0415, batches need none
+
+        return StreamReader(self._options)
+
+    @property
+    def _options(self) -> SourceOptions:
+        return read_options(cast("dict[str, str]", dict(self.options)))
+
+
+class BatchReader(DataSourceReader):
+    """Reads the records that are there when the query begins.
+
+    Args:
+        options: What is read.
+    """
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._narrowing = Narrowing()
+
+    @override
+    def pushFilters(self, filters: list[datasource.Filter]) -> Iterable[datasource.Filter]:
+        """Note which partitions, offsets and times are wanted; Spark filters once more."""
+        for each in filters:
+            self._narrowing.take(each)
+        return filters
+
+    @override
+    def partitions(self) -> Sequence[InputPartition]:
+        """The ranges of offsets, one task each."""
+        options, narrowing = self._options, self._narrowing
+        with _admin(options) as admin:
+            topics = topics_of(admin, options)
+            tps = [tp for tp in places_of(options, topics.values()) if narrowing.wants(tp)]
+            starts = offsets_at(admin, tps, options.start or OffsetBound(EARLIEST))
+            ends = offsets_at(admin, tps, options.end)
+            if narrowing.since is not None:
+                since = offsets_at(admin, tps, OffsetBound(time=narrowing.since))
+                starts = {tp: max(start, since[tp]) for tp, start in starts.items()}
+        bounds = {tp: narrowing.offsets(starts[tp], ends[tp]) for tp in tps}
+        starts = {tp: start for tp, (start, _) in bounds.items()}
+        ranges = ranges_of(topics, starts, {tp: end for tp, (_, end) in bounds.items()})
+        return spread(ranges, options)
+
+    @override
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a range."""
+        return rows_of(self._options, partition)
+
+
+def rows_of(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a range as Arrow batches.
+
+    Raises:
+        ClusterError: The partition cannot be read.
+        RecordsLostError: Records were deleted before they were read.
+    """
+    from towpath.dataframes.reading import read_range  # noqa: PLC0415, a task alone needs numba
+
+    part = cast("OffsetRange", partition)
+    return read_range(options.cluster, part, headers=options.headers, fails=options.fails)
+
+
+@contextmanager
+def _admin(options: SourceOptions) -> Iterator[Admin]:
+    with Admin(options.cluster, Side.SOURCE) as admin:
+        yield admin

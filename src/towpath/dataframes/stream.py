@@ -1,0 +1,146 @@
+"""A stream of records: which offsets each micro-batch has.
+
+The offsets that Spark keeps hold the id of each topic. A topic that was deleted and created again
+between two micro-batches is another topic, and is told, not read on in the middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from typing_extensions import override
+
+from towpath.cluster.admin import Admin
+from towpath.dataframes.errors import TopicMadeAgainError
+from towpath.dataframes.options import LATEST, OffsetBound, SourceOptions
+from towpath.dataframes.ranges import OffsetRange, offsets_at, places_of, spread, topics_of
+from towpath.dataframes.source import rows_of
+from towpath.dataframes.telling import tell
+from towpath.model.nouns import Side, TopicId, TopicName, TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Position = dict[str, dict[str, Any]]
+"""By topic its `id`, and `at`: an offset by the number of each partition."""
+
+
+class StreamReader(DataSourceStreamReader):
+    """Reads what is added to topics.
+
+    Args:
+        options: What is read.
+    """
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    @override
+    def initialOffset(self) -> Position:
+        """Where a new query begins."""
+        return self._position(self._options.start or OffsetBound(LATEST))
+
+    @override
+    def latestOffset(self, start: Position | None = None, limit: Any = None) -> Position:
+        """How far the next micro-batch may go: to the end, or as far as options allow."""
+        end = self._position(OffsetBound(LATEST), known=start)
+        most = self._options.most_offsets
+        if start is None or not most or type(limit).__name__ == "ReadAllAvailable":
+            return end
+        return limited(start, end, most)
+
+    @override
+    def getDefaultReadLimit(self) -> Any:
+        """The limit of `maxOffsetsPerTrigger`, where Spark asks for one (4.2)."""
+        from pyspark.sql.streaming import datasource as of_streams  # noqa: PLC0415, since Spark 4.2
+
+        most = self._options.most_offsets
+        return of_streams.ReadMaxRows(most) if most else of_streams.ReadAllAvailable()
+
+    @override
+    def partitions(self, start: Position, end: Position) -> Sequence[InputPartition]:
+        """The ranges of a micro-batch, one task each."""
+        return spread([*ranges_between(start, end, fails=self._options.fails)], self._options)
+
+    @override
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a range."""
+        return rows_of(self._options, partition)
+
+    def _position(self, bound: OffsetBound, known: Position | None = None) -> Position:
+        options = self._options
+        with Admin(options.cluster, Side.SOURCE) as admin:
+            topics = topics_of(admin, options)
+            tps = places_of(options, topics.values())
+            found = offsets_at(admin, tps, bound)
+        made: Position = {}
+        for tp, offset in found.items():
+            number = str(topics[tp.topic].id)
+            one = made.setdefault(str(tp.topic), {"id": number, "at": {}})
+            before = at_of(known, tp) if _id_of(known, tp) == number else -1
+            if before > offset:  # rows must not be read again
+                tell(f"{tp} ends at {offset}, before {before}, up to which it was read")
+            one["at"][str(tp.partition)] = max(offset, before)
+        return made
+
+
+def at_of(position: Position | None, tp: TopicPartition) -> int:
+    """Return the offset of a partition in a position, -1 if it has none."""
+    one = (position or {}).get(str(tp.topic), {})
+    return int(one.get("at", {}).get(str(tp.partition), -1))
+
+
+def _id_of(position: Position | None, tp: TopicPartition) -> str | None:
+    number: str | None = (position or {}).get(str(tp.topic), {}).get("id")
+    return number
+
+
+def limited(start: Position, end: Position, most: int) -> Position:
+    """Return an end with at most so many offsets, shared by all partitions by what they have."""
+    wanted = {tp: offset - max(_begin(start, tp), 0) for tp, offset in _each(end)}
+    total = sum(max(0, number) for number in wanted.values())
+    if total <= most:
+        return end
+    made: Position = {}
+    for tp, offset in _each(end):
+        share = max(1, most * wanted[tp] // total) if wanted[tp] > 0 else 0
+        one = made.setdefault(str(tp.topic), {"id": end[str(tp.topic)]["id"], "at": {}})
+        one["at"][str(tp.partition)] = min(offset, max(_begin(start, tp), 0) + share)
+    return made
+
+
+def ranges_between(start: Position, end: Position, *, fails: bool) -> Iterator[OffsetRange]:
+    """Yield the ranges between two positions.
+
+    Args:
+        start: Where a micro-batch begins.
+        end: Where it ends.
+        fails: Whether a topic that was made again ends the query; else the new one is read from its
+            beginning.
+
+    Raises:
+        TopicMadeAgainError: A topic was deleted and created again.
+    """
+    for tp, offset in _each(end):
+        number, was = end[str(tp.topic)]["id"], _id_of(start, tp)
+        begin = _begin(start, tp)
+        if was is not None and was != number:
+            if fails:
+                raise TopicMadeAgainError(tp.topic)
+            tell(f"{tp.topic} was deleted and created again; the new topic is read from offset 0")
+            begin = 0
+        if begin < offset:
+            yield OffsetRange(tp, TopicId(number), max(begin, 0), offset)
+
+
+def _begin(start: Position, tp: TopicPartition) -> int:
+    """Return where a partition begins; one that is new begins at its first record."""
+    return max(at_of(start, tp), 0)
+
+
+def _each(position: Position) -> Iterator[tuple[TopicPartition, int]]:
+    for topic, one in position.items():
+        for number, offset in one["at"].items():
+            yield TopicPartition(TopicName(topic), int(number)), int(offset)
