@@ -74,7 +74,7 @@ def _measured(wish: argparse.Namespace, home: Path) -> Results:
             suite.warm_brokers()
             for data in SETS:
                 if data.name in wish.sets:
-                    suite.measure(data.scaled(scale.records))
+                    suite.measure(data.scaled(scale.records), suite.beside_before())
             if MIXED in wish.sets:
                 suite.mixed(wish.rounds)
             if LATENCY in wish.sets:
@@ -92,7 +92,7 @@ def _arguments() -> argparse.Namespace:
     known = (*PARTS, MIXED, MANY)
     parser.add_argument("--sets", type=some_of(known), default=PARTS, help=", ".join(known))
     parser.add_argument("--partitions", type=int, default=PARTITIONS, help=f"of `{MANY}`")
-    parser.add_argument("--before", type=Path, help=f"clone of an earlier build, for `{MIXED}`")
+    parser.add_argument("--before", type=Path, help="clone of an earlier build, beside this one")
     parser.add_argument("--rounds", type=int, default=3, help=f"of `{MIXED}`")
     parser.add_argument("--skip", type=some_of([*COPIERS]), default=(), help=", ".join(COPIERS))
     parser.add_argument("--heap", default="1g", help="of each broker")

@@ -104,15 +104,17 @@ class Suite:
             arena.delete(arena.source, topic)
             arena.await_gone(topic)
 
+    def beside_before(self) -> tuple[str, ...]:
+        """The copiers, and the earlier build where there is one."""
+        return (*self._copiers, *([Before.name] if Before.clone.name else ()))
+
     def mixed(self, rounds: int) -> None:
         """Measure small batches whose codecs alternate, several times in turn.
 
         An earlier build crawls through them, so it gets the small sets alone.
         """
         large = tuple(self._copiers)
-        few = tuple(
-            name for name in ("towpath", "before") if name == "towpath" or Before.clone.name
-        )
+        few = tuple(name for name in self.beside_before() if name in {Towpath.name, Before.name})
         for turn in range(1, rounds + 1):
             for data in MIXED:
                 named = replace(data.scaled(self._scale.records), name=f"{data.name}-{turn}")
