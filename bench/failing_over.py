@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import LinkIdentity, Opened, Receipt, SeenGroup, SeenPosition
 from towpath.ledger.link import OpenTarget, open_target
 from towpath.ledger.producers import producer_id
+from towpath.model.errors import ClusterError
 from towpath.model.groups import GroupKind
 from towpath.model.nouns import (
     ClusterId,
@@ -38,10 +40,14 @@ from towpath.model.nouns import (
     TopicPartition,
 )
 from towpath.runtime.clock import now_ms
+from towpath.runtime.deadline import Deadline
 from towpath.settings import load
 from towpath.wire import plain
 
 PARTITIONS, RECORDS, TOPICS_OF_A_GROUP = 4, 50, 5
+HEAP = "512m"
+LEADERS = 300.0
+"""Seconds to wait for leaders, of which brokers tell before they lead on a busy machine."""
 LINK, GONE = LinkName("many"), ClusterId("gone")
 NOWHERE = "127.0.0.1:9"
 GOALS = "wanted: a decision on 5,000 topics with 20,000 partitions and 1,000 groups within 10 s"
@@ -64,7 +70,7 @@ def main() -> None:
 
 def _measure(folder: Path, topics: int, groups: int) -> list[dict[str, Any]]:
     configs = {"min.insync.replicas": "1", "offsets.topic.num.partitions": "50"}
-    with LocalCluster(brokers=1, home=folder / "target", heap="1g", properties=configs) as target:
+    with LocalCluster(brokers=1, home=folder / "target", heap=HEAP, properties=configs) as target:
         names = [TopicName(f"many-{number:05}") for number in range(topics)]
         create(target, names, PARTITIONS)
         file = folder / "link.yaml"
@@ -86,15 +92,29 @@ def fill(file: Path, names: list[TopicName], groups: int) -> None:
     config = load(file)
     batch = plain.encode([plain.Record(b"k", b"v", (), 1_700_000_000_000)] * RECORDS)
     with open_target(LINK, config.target) as to, Client(config.target, Side.TARGET, to.target) as c:
-        to.ledger.create()
-        to.ledger.append([LinkIdentity(LINK, GONE, to.target.cluster.id(), 4, "0")])
+        _patiently(to.ledger.create)
+        _patiently(to.ledger.append, [LinkIdentity(LINK, GONE, to.target.cluster.id(), 4, "0")])
         ids = {name: info.id for name, info in to.target.topics.describe(names).items()}
         for name in names:
             for number in range(PARTITIONS):
-                c.produce(TopicPartition(name, number), batch)
-            to.ledger.append(_facts(name, ids[name]))
-        to.ledger.append(_group(number, names) for number in range(groups))
+                _patiently(c.produce, TopicPartition(name, number), batch)
+            _patiently(to.ledger.append, [*_facts(name, ids[name])])
+        _patiently(to.ledger.append, [_group(number, names) for number in range(groups)])
         _require_there(to, names)
+
+
+def _patiently(call: Callable[..., object], *arguments: object) -> None:
+    """Call again while a broker that is new to its partitions does not answer."""
+    until = Deadline.after(LEADERS)
+    while True:
+        try:
+            call(*arguments)
+        except ClusterError:
+            if until.over:
+                raise
+            time.sleep(1)
+        else:
+            return
 
 
 def _facts(name: TopicName, target_id: TopicId) -> Iterator[Opened | Receipt]:
@@ -163,7 +183,7 @@ def _require_there(to: OpenTarget, names: list[TopicName]) -> None:
 
 
 def _run(what: str, file: Path, *options: str) -> dict[str, Any]:
-    began = time.monotonic()
+    began, load = time.monotonic(), os.getloadavg()[0]
     words = [sys.executable, "-m", "towpath", "failover", str(file), *options, "-o", "json"]
     said = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
     whole = time.monotonic() - began
@@ -172,6 +192,7 @@ def _run(what: str, file: Path, *options: str) -> dict[str, Any]:
         raise SystemExit(told["error"]["text"])
     return {
         "what": what,
+        "load": round(load, 1),
         "seconds": round(whole, 2),
         "parts": told["seconds"],
         "positions": len(told["plan"]["positions"]),
@@ -184,15 +205,16 @@ def _page(
     told: dict[str, str], sizes: dict[str, int], found: list[dict[str, Any]]
 ) -> Iterator[str]:
     yield f"# Failover of {sizes['topics']:,} topics and {sizes['groups']:,} groups"
-    yield from ("", f"{GOALS}. Made by `bench/failover`: one broker, {PARTITIONS} partitions a")
-    yield f"topic, {TOPICS_OF_A_GROUP} topics a group; the source is gone. `look` is the decision,"
-    yield from ("with all that is read for it.", "")
+    yield from ("", f"{GOALS}. Made by `bench/failover`: one broker of {HEAP}, {PARTITIONS}")
+    yield f"partitions a topic, {TOPICS_OF_A_GROUP} topics a group; the source is gone. `look` is"
+    yield from ("the decision, with all that is read for it.", "")
     parts = ("look", "seal", "fence", "groups", "end")
     yield from table(
-        ("run", "seconds", *parts, "positions", "fenced", "left"),
+        ("run", "load before", "seconds", *parts, "positions", "fenced", "left"),
         (
             (
-                each["what"], each["seconds"], *(each["parts"].get(part, "") for part in parts),
+                each["what"], each["load"], each["seconds"],
+                *(each["parts"].get(part, "") for part in parts),
                 each["positions"], each["fenced"], each["missing"],
             )
             for each in found

@@ -22,6 +22,7 @@ from towpath.plan.kinds import as_data
 from towpath.plan.subject import Difference
 from towpath.topics.other_writers import (
     beside_neighbours,
+    outdated_as_over,
     without_taken,
     without_what_is_over,
 )
@@ -202,12 +203,18 @@ def test_topics_that_failed_over_are_left_to_their_clients() -> None:
     )  # fmt: skip
     both = without_what_is_over(wanted, books)
     assert both.steps == ()
+    saved = outdated_as_over(RELEASED, books)
+    assert saved is not None
+    assert "it should have the state running and has the state failed over" in str(saved)
+    assert KINDS.of(RELEASED).reviewed(RELEASED), "a plan that was saved before asks for that"
+    assert KINDS.of(MADE).reviewed(MADE)
     assert (
         str(both.notes[1]) == "topics: 1 step left out on topics that were stopped by hand: users"
     )
     books.states.pop(TopicName("users"))
     found = without_what_is_over(wanted, books)
     assert found.steps == (other,)
+    assert outdated_as_over(other, books) is None
     [note] = found.notes
     assert str(note) == (
         "topics: 1 step left out on topics that failed over, which are their clients' now: orders"

@@ -14,9 +14,11 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import LinkStage
 from towpath.ledger.neighbours import Neighbours
 from towpath.model.amounts import counted, shortened
+from towpath.model.errors import StepOutdatedError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import LinkName, Mode, TopicId, TopicName, TopicPartition
 from towpath.plan.subject import Difference
+from towpath.runtime.clock import readable
 from towpath.settings import LinkConfig
 from towpath.topics.configs import POLICY
 from towpath.topics.observed import ObservedTopics, Topic
@@ -149,6 +151,18 @@ def without_what_is_over(found: Difference[TopicStep], books: LinkBooks) -> Diff
         for names in [shortened(sorted({step.target for step in part}), _NAMED)]
     ]
     return replace(found, steps=steps, notes=(*found.notes, *notes))
+
+
+def outdated_as_over(step: TopicStep, books: LinkBooks) -> StepOutdatedError | None:
+    """Return why a saved step on a topic that is over would not be planned now, `None` if it may.
+
+    A plan that was saved before a failover knows nothing of it.
+    """
+    state = books.closed(step.source)
+    if state is None:
+        return None
+    found = f"the state {state.state.replace('_', ' ')}, since {readable(state.since)}"
+    return StepOutdatedError(f"topic {step.target}", "the state running", found)
 
 
 def _is_stopped(books: LinkBooks, topic: TopicName) -> bool:

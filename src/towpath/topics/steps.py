@@ -146,6 +146,7 @@ KINDS = StepKinds(
         StepKind(
             step=CreateTopic,
             verb="create",
+            reviewed=lambda _step: True,
             once=True,
             identified=True,
             weight=lambda step: step.partitions,
@@ -154,6 +155,7 @@ KINDS = StepKinds(
         StepKind(
             step=AddPartitions,
             verb="grow",
+            reviewed=lambda _step: True,
             identified=True,
             weight=lambda step: step.to_count - step.from_count,
             blamed=lambda step: step.source,
@@ -162,7 +164,7 @@ KINDS = StepKinds(
             step=SetConfigs,
             verb="set",
             identified=True,
-            reviewed=lambda step: step.cleans,
+            reviewed=lambda _step: True,
             part=lambda step: ",".join(sorted(step.before)),
             blamed=lambda step: step.source,
         ),

@@ -41,6 +41,7 @@ from towpath.topics.observe import look_at_source, observe
 from towpath.topics.observed import ObservedTopics, SourceTopics, Topic
 from towpath.topics.other_writers import (
     beside_neighbours,
+    outdated_as_over,
     spared,
     without_taken,
     without_what_is_over,
@@ -188,8 +189,11 @@ class TopicClient:
 
         What is foretold of a release goes to the ledger, as in a run.
         """
+        over = outdated_as_over(step, self.link.books)
+        if over is not None:
+            return over
         if isinstance(step, SetConfigs):
-            return self._kept(step)
+            return self._kept(step) if step.cleans else None
         if not isinstance(step, DeleteTopic):
             return None
         if writes_of_others([step], self.link.books, self.link.target):

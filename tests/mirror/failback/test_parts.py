@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from tests.support.here import MASTER, Here
-from tests.support.kafka import Record, commit, consume, create_topic, produce
+from tests.support.kafka import (
+    Record,
+    commit,
+    consume,
+    create_topic,
+    produce,
+    set_config,
+    topic_config,
+    wait_until,
+)
 from tests.support.links import Link
 from towpath.dev.broker import LocalCluster
 
@@ -91,3 +100,41 @@ def test_one_comes_back_and_goes_on_while_the_rest_follows_later(link: Link, her
     turned_round(link, here, 15)
     are_equal(link)
     assert [len(values(link.source, topic)) for topic in (one, two)] == [28, 27]
+
+
+def shown(cluster: LocalCluster, topic: str, value: str) -> None:
+    """Wait until brokers show what they acknowledged."""
+    wait_until(
+        lambda: topic_config(cluster.bootstrap, topic, "max.message.bytes") == value, "it shows"
+    )
+
+
+def set_and_shown(cluster: LocalCluster, topic: str, value: str) -> None:
+    set_config(cluster.bootstrap, topic, "max.message.bytes", value)
+    shown(cluster, topic, value)
+
+
+def test_a_plan_of_before_is_refused_behind_a_failover(link: Link, here: Here) -> None:
+    saved = str(link.folder / "saved.plan")
+    ran = here.run(str(link.file), "--until-caught-up")
+    assert ran.code == 0, ran.said
+    for topic in topics(link):
+        set_and_shown(link.source, topic, "2000000")
+    planned = here("plan", str(link.file), "--save", saved)
+    assert planned.code in {0, 3}, planned.said
+    one, two = topics(link)
+    assert here("failover", str(link.file), "--topics", one, "--yes").code == 0
+    refused = here("apply", saved, "--yes")
+    assert refused.code == 3, refused.said
+    said = " ".join(refused.said.split())
+    assert f"topic {one} changed since this was planned" in said
+    assert "has the state failed over, since" in said
+    assert f"done: set topic {two}" in said
+    assert topic_config(link.target.bootstrap, one, "max.message.bytes") != "2000000"
+    shown(link.target, two, "2000000")
+    set_and_shown(link.source, two, "3000000")
+    assert here("plan", str(link.file), "--save", saved).code in {0, 3}
+    assert here("failover", str(link.file), "--yes").code == 0
+    refused = here("apply", saved, "--yes")
+    assert refused.code == 4, refused.said
+    assert "is failed over" in refused.said
