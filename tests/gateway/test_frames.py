@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.producer import ProduceRequest
 
-from towpath.gateway.frames import LARGEST, SMALLEST, FrameError, Frames, acks, head
+from towpath.gateway.frames import LARGEST, SMALLEST, FrameError, Frames, acks_of, head
 
 bodies = st.lists(st.binary(min_size=SMALLEST, max_size=60), max_size=8)
 
@@ -48,7 +48,7 @@ def test_the_largest_frame_is_taken() -> None:
 def test_a_frame_of_any_bytes_has_a_head_or_is_refused(body: bytes) -> None:
     try:
         found = head(framed(body))
-        acks(framed(body), found)
+        acks_of(framed(body), found)
     except FrameError:
         pass
 
@@ -64,4 +64,4 @@ def test_acks_are_found() -> None:
         frame = bytes(asked.encode(header=True, framed=True))
         found = head(frame)
         assert (found.key, found.version, found.correlation) == (0, version, 7), case
-        assert acks(frame, found) == wanted, case
+        assert acks_of(frame, found) == wanted, case

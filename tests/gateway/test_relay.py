@@ -10,9 +10,12 @@ import pytest
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
 from towpath.gateway.answers import AnswerChanges
+from towpath.gateway.legs import BrokerConnection
 from towpath.gateway.nodes import RelayedNodes
 from towpath.gateway.own import OwnAnswers
-from towpath.gateway.relay import BrokerConnection, ClientConnection
+from towpath.gateway.relay import ClientConnection
+from towpath.gateway.routes import SOURCE, Cluster, Place, Routes
+from towpath.gateway.steering import Steering
 from towpath.model.nouns import ClusterId
 
 MOST = 24 << 20
@@ -33,17 +36,28 @@ class Seen:
         self.why.append(why)
 
 
+class NoBroker:
+    """Stands for what is told of connections to brokers, of which there are none."""
+
+    def began(self, leg: BrokerConnection) -> None:
+        del leg
+
+    def ended(self, leg: BrokerConnection) -> None:
+        del leg
+
+
 async def serving(seen: Seen) -> asyncio.Server:
     """Listen for clients, with no broker behind."""
-    loop = asyncio.get_running_loop()
-    answers = AnswerChanges(RelayedNodes("h", 1, {}, lambda *_: None), ClusterId("c"))
-
-    async def never(_: BrokerConnection) -> None:
-        await asyncio.Event().wait()
+    loop, routes = asyncio.get_running_loop(), Routes()
+    nodes = RelayedNodes("h", 1, {}, lambda *_: None)
+    answers = dict.fromkeys(Cluster, AnswerChanges(nodes, ClusterId("c")))
+    steering = Steering(OwnAnswers(TAKEN), answers, routes, lambda: None)
 
     def client() -> ClientConnection:
-        own = OwnAnswers(TAKEN)
-        return ClientConnection(lambda up: loop.create_task(never(up)), answers, own, seen)
+        def connect(of: ClientConnection, _: Place) -> BrokerConnection:
+            return BrokerConnection(of, NoBroker())
+
+        return ClientConnection(SOURCE, connect, steering, seen)
 
     return await loop.create_server(client, "127.0.0.1", 0)
 

@@ -93,6 +93,8 @@ class Link:
     """Its section `schemas`, if it has one; `registries` makes it."""
     changes: str = ""
     """Its section `changes`, if it has one."""
+    gateway: str = ""
+    """Its section `gateway`, if it has one."""
     listen: str = ""
     """Where it serves its metrics, if anywhere."""
     timeout: str = "30s"
@@ -113,6 +115,7 @@ class Link:
             + (f"groups: {self.groups}\n" if self.groups else "")
             + (f"schemas: {self.schemas}\n" if self.schemas else "")
             + (f"changes: {self.changes}\n" if self.changes else "")
+            + (f"gateway: {self.gateway}\n" if self.gateway else "")
             + (f"metrics: {{listen: '{self.listen}'}}\n" if self.listen else "")
         )
         return file

@@ -5,7 +5,7 @@ Everything that carries an address, an id of a broker, or a leader epoch is deco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -14,48 +14,77 @@ from kafka.protocol.admin import IncrementalAlterConfigsResponse as AlteredRespo
 from kafka.protocol.consumer import ListOffsetsResponse, OffsetFetchResponse
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 
+from towpath.cluster.messages import ConsumerGroupHeartbeatResponse
 from towpath.cluster.metadata import Broker
 from towpath.gateway.apis import Api
 from towpath.gateway.fetched import without_epochs
-from towpath.gateway.nodes import RelayedNodes, shown
+from towpath.gateway.merging import Merging
+from towpath.gateway.nodes import RelayedNodes
 from towpath.gateway.recoding import Change, recoded
 from towpath.model.nouns import ClusterId
 
 NO_EPOCH = -1
+AWAY, UNKNOWN_MEMBER, NO_GROUP = 15, 25, 69
+"""Kafka's codes COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID and GROUP_ID_NOT_FOUND."""
 BROKER = 4
 """The type of a broker among the resources that have configs."""
 
 
 class AnswerChanges:
-    """Changes answers of the source.
+    """Changes answers of a cluster.
 
     Args:
-        nodes: The source's brokers; those of answers are learnt.
+        nodes: The cluster's brokers; those of answers are learnt.
         cluster: The cluster id that clients are told.
+        merging: Puts what is promoted into answers of the source, `None` for the target.
     """
 
-    def __init__(self, nodes: RelayedNodes, cluster: ClusterId) -> None:
-        self._nodes, self._cluster = nodes, cluster
-        decoded: Mapping[Api, tuple[Any, Callable[[Any], None]]] = {
+    def __init__(
+        self, nodes: RelayedNodes, cluster: ClusterId, merging: Merging | None = None
+    ) -> None:
+        self._nodes, self._cluster, self._merging = nodes, cluster, merging
+        decoded: dict[Api, tuple[Any, Callable[[Any], None]]] = {
             Api.METADATA: (MetadataResponse, self._metadata),
             Api.FIND_COORDINATOR: (FindCoordinatorResponse, self._coordinators),
             Api.DESCRIBE_CLUSTER: (DescribeClusterResponse, self._described),
             Api.LIST_OFFSETS: (ListOffsetsResponse, _listed),
             Api.OFFSET_FETCH: (OffsetFetchResponse, _committed),
-            Api.DESCRIBE_CONFIGS: (DescribeConfigsResponse, _configs_of),
-            Api.INCREMENTAL_ALTER_CONFIGS: (AlteredResponse, _configs_of),
+            Api.DESCRIBE_CONFIGS: (DescribeConfigsResponse, self._configs),
+            Api.INCREMENTAL_ALTER_CONFIGS: (AlteredResponse, self._configs),
         }
+        if merging is None:
+            decoded[Api.CONSUMER_GROUP_HEARTBEAT] = ConsumerGroupHeartbeatResponse, _beaten
         self._changes: dict[int, Change] = {
             key: partial(recoded, message, change) for key, (message, change) in decoded.items()
         }
-        self._changes[Api.FETCH] = partial(without_epochs, shown=shown)
+        self._changes[Api.FETCH] = partial(without_epochs, shown=nodes.shown)
 
     def change_of(self, key: int) -> Change | None:
         """Return what changes the answers to a request, `None` if they pass as they are."""
         return self._changes.get(key)
 
+    def away(self, keys: Iterable[str]) -> Change:
+        """Return what changes answers to FindCoordinator where some keys were not asked for.
+
+        Clients ask for these again, alone.
+        """
+
+        def change(answer: Any) -> None:
+            self._coordinators(answer)
+            kind = FindCoordinatorResponse.Coordinator
+            answer.coordinators = [
+                *answer.coordinators,
+                *(
+                    kind(key=key, node_id=-1, host="", port=-1, error_code=AWAY, error_message=None)
+                    for key in keys
+                ),
+            ]
+
+        return partial(recoded, FindCoordinatorResponse, change)
+
     def _metadata(self, answer: Any) -> None:
-        self._learn(answer.brokers)
+        shown = self._nodes.shown
+        _rename(answer.brokers, "node_id", self._learnt)
         answer.cluster_id = self._cluster
         answer.controller_id = shown(answer.controller_id)
         for topic in answer.topics:
@@ -64,31 +93,38 @@ class AnswerChanges:
                 each.replica_nodes = [*map(shown, each.replica_nodes)]
                 each.isr_nodes = [*map(shown, each.isr_nodes)]
                 each.offline_replicas = [*map(shown, each.offline_replicas or ())]
+        if self._merging is not None:
+            self._merging.metadata(answer)
 
     def _described(self, answer: Any) -> None:
         _rename(answer.brokers, "broker_id", self._learnt)
         answer.cluster_id = self._cluster
-        answer.controller_id = shown(answer.controller_id)
+        answer.controller_id = self._nodes.shown(answer.controller_id)
+        if self._merging is not None:
+            self._merging.cluster(answer)
 
     def _coordinators(self, answer: Any) -> None:
         found = answer.coordinators or ([answer] if answer.node_id is not None else [])
         _rename([each for each in found if each.node_id >= 0], "node_id", self._learnt)
 
-    def _learn(self, brokers: Iterable[Any]) -> None:
-        _rename(brokers, "node_id", self._learnt)
+    def _configs(self, answer: Any) -> None:
+        for each in getattr(answer, "results", None) or getattr(answer, "responses", None) or ():
+            if each.resource_type == BROKER and each.resource_name.isdigit():
+                each.resource_name = str(self._nodes.shown(int(each.resource_name)))
 
-    def _learnt(self, number: int, host: str, port: int) -> tuple[str, int]:
+    def _learnt(self, number: int, host: str, port: int) -> tuple[int, tuple[str, int]]:
         self._nodes.learn([Broker(number, host, port)])
-        return self._nodes.address(number)
+        return self._nodes.shown(number), self._nodes.address(number)
 
 
 def _rename(
-    brokers: Iterable[Any], key: str, learnt: Callable[[int, str, int], tuple[str, int]]
+    brokers: Iterable[Any],
+    key: str,
+    learnt: Callable[[int, str, int], tuple[int, tuple[str, int]]],
 ) -> None:
     for each in brokers:
-        number = getattr(each, key)
-        each.host, each.port = learnt(number, each.host, each.port)
-        setattr(each, key, shown(number))
+        number, (each.host, each.port) = learnt(getattr(each, key), each.host, each.port)
+        setattr(each, key, number)
 
 
 def _listed(answer: Any) -> None:
@@ -104,7 +140,7 @@ def _committed(answer: Any) -> None:
                 each.committed_leader_epoch = NO_EPOCH
 
 
-def _configs_of(answer: Any) -> None:
-    for each in getattr(answer, "results", None) or getattr(answer, "responses", None) or ():
-        if each.resource_type == BROKER and each.resource_name.isdigit():
-            each.resource_name = str(shown(int(each.resource_name)))
+def _beaten(answer: Any) -> None:
+    """Let a member of KIP-848 that the target does not know join anew; else it would die."""
+    if answer.error_code == NO_GROUP:
+        answer.error_code = UNKNOWN_MEMBER

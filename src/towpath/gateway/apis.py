@@ -26,14 +26,21 @@ class Api(IntEnum):
     OFFSET_COMMIT = 8
     OFFSET_FETCH = 9
     FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
     API_VERSIONS = 18
     CREATE_TOPICS = 19
+    DELETE_TOPICS = 20
     INIT_PRODUCER_ID = 22
     TXN_OFFSET_COMMIT = 28
     DESCRIBE_CONFIGS = 32
     CREATE_PARTITIONS = 37
     INCREMENTAL_ALTER_CONFIGS = 44
+    OFFSET_DELETE = 47
     DESCRIBE_CLUSTER = 60
+    CONSUMER_GROUP_HEARTBEAT = 68
 
 
 _NEWEST: Mapping[int, int] = {
@@ -44,16 +51,16 @@ _NEWEST: Mapping[int, int] = {
     Api.OFFSET_COMMIT: 9,
     Api.OFFSET_FETCH: 9,
     Api.FIND_COORDINATOR: 6,
-    11: 9,  # JoinGroup
-    12: 4,  # Heartbeat
-    13: 5,  # LeaveGroup
-    14: 5,  # SyncGroup
+    Api.JOIN_GROUP: 9,
+    Api.HEARTBEAT: 4,
+    Api.LEAVE_GROUP: 5,
+    Api.SYNC_GROUP: 5,
     15: 6,  # DescribeGroups
     16: 5,  # ListGroups
     17: 1,  # SaslHandshake
     Api.API_VERSIONS: 4,
     Api.CREATE_TOPICS: 7,
-    20: 6,  # DeleteTopics
+    Api.DELETE_TOPICS: 6,
     21: 2,  # DeleteRecords
     Api.INIT_PRODUCER_ID: 5,
     24: 3,  # AddPartitionsToTxn
@@ -68,7 +75,7 @@ _NEWEST: Mapping[int, int] = {
     Api.CREATE_PARTITIONS: 3,
     42: 2,  # DeleteGroups
     Api.INCREMENTAL_ALTER_CONFIGS: 1,
-    47: 0,  # OffsetDelete
+    Api.OFFSET_DELETE: 0,
     48: 1,  # DescribeClientQuotas
     49: 1,  # AlterClientQuotas
     50: 0,  # DescribeUserScramCredentials
@@ -77,7 +84,7 @@ _NEWEST: Mapping[int, int] = {
     61: 0,  # DescribeProducers
     65: 0,  # DescribeTransactions
     66: 2,  # ListTransactions
-    68: 1,  # ConsumerGroupHeartbeat
+    Api.CONSUMER_GROUP_HEARTBEAT: 1,
     69: 1,  # ConsumerGroupDescribe
 }
 _OLDEST: Mapping[int, int] = {17: 1}

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Group
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, console, line, show
@@ -13,18 +17,20 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.connect.connection import greet
 from towpath.cluster.connect.exchange import Versions, address_text
 from towpath.cluster.metadata import Broker
-from towpath.gateway.json_outputs import GatewayJson, RelayedNodeJson
+from towpath.gateway.asking import ask, withdraw
+from towpath.gateway.json_outputs import GatewayJson, PromotionJson, RelayedNodeJson
 from towpath.gateway.nodes import shown
+from towpath.gateway.promotions import Promotions
 from towpath.gateway.server import Behind, Gateway
+from towpath.ledger.entries import Promotion, PromotionStage
+from towpath.ledger.link import OpenLink, open_link
 from towpath.model.errors import ConfigError, ConfigProblem
-from towpath.model.nouns import Side
+from towpath.model.nouns import Side, TopicName
 from towpath.runtime import log
 from towpath.runtime.deadline import Deadline
 from towpath.runtime.log import LogLevel, LogWanted
-from towpath.settings import LinkConfig, load
+from towpath.settings import ClusterConfig, LinkConfig, load
 from towpath.settings.sections.gateway import GatewayConfig
-
-_SIDE = str(Side.SOURCE)
 
 
 def gateway(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
@@ -35,7 +41,8 @@ def gateway(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     section = _section(config)
     with stopping() as stop:
         behind = look(config)
-        served = asyncio.run(_serve(config, section, behind, stop))
+        with open_link(config) as link:
+            served = asyncio.run(_serve(link, section, behind, stop))
     counts = served.counts
     said = f"stopped: {counts.all} connections, {counts.ended} ended by the gateway"
     show(line(said), _as_json(served, behind))
@@ -49,8 +56,10 @@ def look(config: LinkConfig) -> Behind:
         ClusterError: A cluster could not be reached.
     """
     with Admin(config.source, Side.SOURCE) as source, Admin(config.target, Side.TARGET) as target:
-        brokers = source.cluster.brokers()
-        return Behind(brokers, _taken(config, brokers), target.cluster.id())
+        brokers, targets = source.cluster.brokers(), target.cluster.brokers()
+        taken = [*_taken(config.source, Side.SOURCE, brokers)]
+        taken += _taken(config.target, Side.TARGET, targets)
+        return Behind(brokers, _by_all(taken), target.cluster.id(), targets)
 
 
 def _section(config: LinkConfig) -> GatewayConfig:
@@ -71,13 +80,15 @@ def _section(config: LinkConfig) -> GatewayConfig:
     return config.gateway
 
 
-def _taken(config: LinkConfig, brokers: Iterable[Broker]) -> Versions:
+def _taken(config: ClusterConfig, side: Side, brokers: Iterable[Broker]) -> Iterator[Versions]:
+    """Yield what each broker takes."""
+    for node in brokers:
+        deadline = Deadline.after(config.request_timeout)
+        yield greet(config, str(side), (node.host, node.port), deadline).api_versions
+
+
+def _by_all(each: Sequence[Versions]) -> Versions:
     """Return what all brokers take, so that a client may turn to any of them."""
-    timeout = config.source.request_timeout
-    each = [
-        greet(config.source, _SIDE, (node.host, node.port), Deadline.after(timeout)).api_versions
-        for node in brokers
-    ]
     keys = set.intersection(*map(set, each)) if each else set()
     return {
         key: (max(one[key][0] for one in each), min(one[key][1] for one in each)) for key in keys
@@ -85,15 +96,19 @@ def _taken(config: LinkConfig, brokers: Iterable[Broker]) -> Versions:
 
 
 async def _serve(
-    config: LinkConfig, section: GatewayConfig, behind: Behind, stop: threading.Event
+    link: OpenLink, section: GatewayConfig, behind: Behind, stop: threading.Event
 ) -> Gateway:
-    gateway = Gateway(config, section, behind)
+    gateway = Gateway(link.config, section, behind)
+    promotions = Promotions(link, gateway)
+    promotions.begin()
     out = console(stderr=True)
     out.print(line(f"listening on {section.listen}; clients see cluster {behind.cluster}"))
     for number, node in gateway.nodes:
         at, real = address_text(node.shown), address_text(node.broker)
         out.print(line(f"  broker {shown(number)} at {at} is broker {number} at {real}"))
+    promotions.start(asyncio.get_running_loop())
     await gateway.serve(stop)
+    await asyncio.get_running_loop().run_in_executor(None, promotions.end)
     return gateway
 
 
@@ -106,4 +121,56 @@ def _as_json(gateway: Gateway, behind: Behind) -> GatewayJson:
         ],
         connections=gateway.counts.all,
         ended=gateway.counts.ended,
+    )
+
+
+_DONE = frozenset({PromotionStage.PROMOTED.value, PromotionStage.TOLD.value})
+_LEFT = 3
+"""Exit code where nothing was promoted."""
+
+
+def promote(
+    file: LinkFile,
+    *,
+    topics: Annotated[
+        str | None,
+        typer.Option(metavar="TOPIC,..", help="Only these topics; by default all of the link."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Tell who is connected and what would be held; no more."),
+    ] = False,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Let the gateway move topics, and the groups that read them, to the target."""
+    del output  # `show` reads it from the arguments
+    config = load(file)
+    _section(config)
+    names = tuple(TopicName(each) for each in (topics or "").split(",") if each)
+    with open_link(config) as link, stopping() as stop:
+        found = ask(link, names, stop, dry_run=dry_run)
+        if found.state == PromotionStage.ASKED.value:
+            found = withdraw(link, found)
+    show(Group(*map(line, _lines(found))), _promotion_as_json(found))
+    return 0 if found.state in _DONE else _LEFT
+
+
+def _lines(found: Promotion) -> Iterator[str]:
+    if found.state == PromotionStage.PROMOTED.value:
+        yield (
+            f"promoted: producers were held for {found.held} ms, consumers for {found.silent} ms"
+        )
+    elif found.state != PromotionStage.TOLD.value:
+        yield f"{found.state}: nothing is promoted, and all clients go on at the source"
+    yield from found.told
+
+
+def _promotion_as_json(found: Promotion) -> PromotionJson:
+    return PromotionJson(
+        name=found.name,
+        state=found.state,
+        gateway=found.gateway,
+        told=[*found.told],
+        held_ms=found.held,
+        silent_ms=found.silent,
     )

@@ -91,25 +91,35 @@ def head(frame: bytes | bytearray) -> Head:
     return Head(key, version, correlation, end)
 
 
-def acks(frame: bytes | bytearray, of: Head) -> int:
+def acks_of(frame: bytes | bytearray, of: Head) -> int:
     """Return `acks` of a Produce request, version 3 or newer; with 0 there is no answer.
 
     Raises:
         FrameError: It ends before that.
     """
+    try:
+        return int(_ACKS.unpack_from(frame, _acks_at(frame, of))[0])
+    except struct.error as error:
+        raise FrameError("a request that ends early") from error
+
+
+def with_acks(frame: bytearray, of: Head, wanted: int) -> bytearray:
+    """Change `acks` of a Produce request in place, and return it."""
+    _ACKS.pack_into(frame, _acks_at(frame, of), wanted)
+    return frame
+
+
+def _acks_at(frame: bytes | bytearray, of: Head) -> int:
     at = of.end
     try:
         if of.version >= _FLEXIBLE_PRODUCE:
             at = _after_tags(frame, at)
             size, at = uvarint(frame, at)
-            at += max(size - 1, 0)
-        else:
-            (size,) = _ACKS.unpack_from(frame, at)
-            at += _ACKS.size + max(size, 0)
-        (found,) = _ACKS.unpack_from(frame, at)
+            return at + max(size - 1, 0)
+        (size,) = _ACKS.unpack_from(frame, at)
     except (struct.error, IndexError) as error:
         raise FrameError("a request that ends early") from error
-    return int(found)
+    return at + _ACKS.size + max(int(size), 0)
 
 
 def uvarint(data: bytes | bytearray, at: int) -> tuple[int, int]:

@@ -35,7 +35,30 @@ class GatewayJson(TypedDict):
     """Those that the gateway ended, each with a line in the log."""
 
 
+@shape
+class PromotionJson(TypedDict):
+    """Output of `towpath promote FILE --output json`."""
+
+    name: str
+    """The name of the request, as the ledger has it."""
+    state: str
+    """`promoted`, `told` (a rehearsal), `refused`, `undone`; `running` if it was not waited for."""
+    gateway: str
+    """The gateway that worked on it, "" for none."""
+    told: list[str]
+    """What the gateway says, in sentences."""
+    held_ms: int
+    """How long producers were held."""
+    silent_ms: int
+    """How long consumers were held."""
+
+
 OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
-    {"gateway": JsonOutput(GatewayJson, ("gateway",), ("connections", "ended", "nodes[].address"))}
+    {
+        "gateway": JsonOutput(
+            GatewayJson, ("gateway",), ("connections", "ended", "nodes[].address")
+        ),
+        "promotion": JsonOutput(PromotionJson, ("promote",), ("state", "told", "held_ms")),
+    }
 )
 """Each JSON output of `towpath gateway`, by the name of its schema."""

@@ -15,7 +15,7 @@ leaves the gateway knows them already."""
 
 @dataclass(slots=True)
 class RelayedNode:
-    """A broker of the source.
+    """A broker.
 
     Attributes:
         shown: Where clients reach it.
@@ -34,6 +34,7 @@ class RelayedNodes:
         port: That of the gateway's first listener; the broker N has the port behind it by N.
         named: Addresses that the file names, by the broker's id.
         opened: Called with each new node and its id, before a client hears of it.
+        shift: What is added to ids of brokers, for clients.
     """
 
     def __init__(
@@ -42,8 +43,10 @@ class RelayedNodes:
         port: int,
         named: Mapping[int, Address],
         opened: Callable[[int, RelayedNode], None],
+        shift: int = SHIFT,
     ) -> None:
         self._host, self._port, self._named, self._opened = host, port, named, opened
+        self._shift = shift
         self._nodes: dict[int, RelayedNode] = {}
 
     def learn(self, brokers: Iterable[Broker]) -> None:
@@ -59,6 +62,15 @@ class RelayedNodes:
     def address(self, number: int) -> Address:
         """Return where clients reach a broker that was learnt."""
         return self._nodes[number].shown
+
+    def shown(self, number: int) -> int:
+        """Return the id under which clients know a broker; -1 stays "none"."""
+        return number + self._shift if number >= 0 else number
+
+    def broker(self, number: int) -> Address | None:
+        """Return where a broker is itself, `None` if it was not learnt."""
+        node = self._nodes.get(number)
+        return node.broker if node is not None else None
 
     def __iter__(self) -> Iterator[tuple[int, RelayedNode]]:
         return iter(sorted(self._nodes.items()))

@@ -1,7 +1,7 @@
-"""One connection of a client, and the one to the broker that it is relayed to.
+"""One connection of a client: its requests in their order, and its answers in the same order.
 
-A broker answers the requests of a connection in their order, so a queue knows what each answer is.
-Answers of the gateway's own wait there for those before them.
+Requests wait here while what they write is held. Answers of the gateway's own, and of several
+brokers, wait for those before them.
 """
 
 from __future__ import annotations
@@ -9,19 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from towpath.gateway.answers import AnswerChanges
-from towpath.gateway.apis import Api
-from towpath.gateway.asked import CHANGES
-from towpath.gateway.frames import SMALLEST, FrameError, Frames, Head, acks, head
-from towpath.gateway.own import OwnAnswers
-from towpath.gateway.recoding import Change
-
-_SMALLEST_ANSWER = 4
-_WAITING = 64 << 10
-"""Bytes that may wait for the connection to the broker."""
+from towpath.gateway.frames import SMALLEST, FrameError, Frames, Head, head
+from towpath.gateway.legs import BrokerConnection
+from towpath.gateway.routes import Place
+from towpath.gateway.steering import Steering
+from towpath.gateway.steps import Sent, Step
 
 
 class Told(Protocol):
@@ -39,200 +34,184 @@ class _Due:
     """An answer that is due.
 
     Attributes:
-        correlation: What it begins with.
+        step: What was done with the request.
         version: Its version.
-        change: What changes it, `None` if it passes as it is.
-        own: The answer of the gateway, `None` if the broker answers.
+        answers: Those of brokers, in the order of the requests to them.
+        left: How many of them have not come.
+        whole: The answer for the client, once it is there.
     """
 
-    correlation: int
+    step: Step
     version: int
-    change: Change | None
-    own: bytes | None = None
+    answers: list[bytes | bytearray | None] = field(default_factory=list)
+    left: int = 0
+    whole: bytes | bytearray | None = None
 
 
 class ClientConnection(asyncio.Protocol):
     """A client's connection.
 
     Args:
-        connect: Opens the connection to the broker.
-        answers: Changes the broker's answers.
-        own: Gives the gateway's own answers.
+        home: Where its requests go by default.
+        connect: Opens a connection to a broker.
+        steering: Tells what becomes of requests.
         told: Told of the connection's begin and end.
+
+    Attributes:
+        home: See above.
+        whole_at: How many promotions there were when it last named all partitions of a Fetch.
     """
 
     def __init__(
         self,
-        connect: Callable[[BrokerConnection], asyncio.Task[None]],
-        answers: AnswerChanges,
-        own: OwnAnswers,
+        home: Place,
+        connect: Callable[[ClientConnection, Place], BrokerConnection],
+        steering: Steering,
         told: Told,
     ) -> None:
-        self._connect, self._answers, self._own, self._told = connect, answers, own, told
+        self.home, self.whole_at = home, 0
+        self._connect, self._steering, self._told = connect, steering, told
         self._frames = Frames(SMALLEST)
+        self._queue: deque[bytearray] = deque()
         self._due: deque[_Due] = deque()
+        self._legs: dict[Place, BrokerConnection] = {}
         self._why = ""
         self._waits_for = set[object]()
+        self._is_over = False
         self._transport: asyncio.Transport
-        self._upstream: BrokerConnection
-        self._opening: asyncio.Task[None]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to relay."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101
         self._transport = transport
         self._told.opened(self)
-        self._upstream = BrokerConnection(self)
-        self._opening = self._connect(self._upstream)
 
     def data_received(self, data: bytes) -> None:
         """Relay the requests that are whole."""
         try:
-            for frame in self._frames.cut(data):
-                self._request(frame)
+            self._queue.extend(self._frames.cut(data))
         except FrameError as error:
+            self.go_on()
             self.end(str(error))
+            return
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Relay the requests that need not wait any more."""
+        try:
+            while self._queue and not self._is_over:
+                if not self._request(self._queue[0]):
+                    self.hold(self._queue)
+                    return
+                self._queue.popleft()
+        except FrameError as error:
+            self._queue.clear()
+            self.end(str(error))
+        self.release(self._queue)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the broker's connection, too."""
+        """End the brokers' connections, too; what writes is waited for."""
         del exc
-        self._opening.cancel()
-        self._upstream.end()
+        self._is_over = True
+        self._queue.clear()
+        for leg in [*self._legs.values()]:
+            leg.leave()
         self._told.closed(self, self._why)
 
     def pause_writing(self) -> None:
-        """Read no more from the broker, nor from the client: it does not take its answers."""
-        self._upstream.pause()
-        self.hold(self)
+        """Read no more from brokers, nor from the client: it does not take its answers."""
+        for leg in self._legs.values():
+            leg.pause()
+        self.hold(self._due)
 
     def resume_writing(self) -> None:
-        """Read from both again."""
-        self._upstream.resume()
-        self.release(self)
+        """Read from all again."""
+        for leg in self._legs.values():
+            leg.resume()
+        self.release(self._due)
 
     def hold(self, slow: object) -> None:
         """Read no more from the client, until what is slow takes more."""
-        self._waits_for.add(slow)
+        self._waits_for.add(id(slow))
         if not self._transport.is_closing():
             self._transport.pause_reading()
 
     def release(self, slow: object) -> None:
         """Read from the client again, unless something else is slow."""
-        self._waits_for.discard(slow)
+        if id(slow) not in self._waits_for:
+            return
+        self._waits_for.discard(id(slow))
         if not (self._waits_for or self._transport.is_closing()):
             self._transport.resume_reading()
 
     def end(self, why: str) -> None:
-        """End both connections.
+        """End all connections.
 
         Args:
-            why: Why the gateway ends them, "" if the broker did.
+            why: Why the gateway ends them, "" if a broker did.
         """
         self._why = self._why or why
+        self._is_over = True
         if not self._transport.is_closing():
             self._transport.close()
 
-    def answered(self, frame: bytearray) -> None:
-        """Hand on an answer of the broker, and those of the gateway that waited for it.
+    def lost(self, leg: BrokerConnection, why: str) -> None:
+        """Take in that a connection to a broker ended; the client's own ends with it."""
+        at = next((place for place, each in self._legs.items() if each is leg), None)
+        if at is None:
+            return
+        del self._legs[at]
+        if at == self.home or why:
+            self.end(why)
+
+    def _request(self, frame: bytearray) -> bool:
+        """Do what is to be done with a request; return whether it need not wait."""
+        asked = head(frame)
+        step = self._steering.step(frame, asked, self)
+        if step is None:
+            return False
+        due = _Due(step, asked.version, [None] * len(step.sends), len(step.sends), step.own)
+        self._due.append(due)
+        for number, sent in enumerate(step.sends):
+            self._send(due, number, sent, asked)
+        self._give()
+        return True
+
+    def _send(self, due: _Due, number: int, sent: Sent, asked: Head) -> None:
+        def answered(frame: bytearray | None) -> None:
+            self._answered(due, number, sent, frame)
+
+        leg = self._legs.get(sent.place)
+        if leg is None:
+            leg = self._legs[sent.place] = self._connect(self, sent.place)
+        leg.send(sent.frame, asked.correlation, answered, writes=sent.writes)
+
+    def _answered(self, due: _Due, number: int, sent: Sent, frame: bytearray | None) -> None:
+        """Take an answer of a broker, and hand on what is whole.
 
         Raises:
-            FrameError: It answers no request.
+            FrameError: It is no such answer.
         """
-        if not self._due:
-            raise FrameError("an answer without a request")
-        due = self._due.popleft()
-        if int.from_bytes(frame[4:8], "big", signed=True) != due.correlation:
-            raise FrameError("an answer to another request")
-        self._transport.write(frame if due.change is None else due.change(frame, due.version))
-        self._give_own()
-
-    def _give_own(self) -> None:
-        while self._due and self._due[0].own is not None:
-            self._transport.write(self._due.popleft().own or b"")
-
-    def _request(self, frame: bytearray) -> None:
-        asked = head(frame)
-        own = self._own.answer(frame, asked)
-        if own is not None:
-            self._due.append(_Due(asked.correlation, asked.version, None, own))
-            self._give_own()
+        if frame is not None and sent.change is not None and not self._is_over:
+            due.answers[number] = sent.change(frame, due.version)
+        else:
+            due.answers[number] = frame
+        due.left -= 1
+        if due.left:
             return
-        if not self._own.takes(asked):
-            raise FrameError(f"request {asked.key} of version {asked.version} is not relayed")
-        if _is_answered(frame, asked):
-            change = self._answers.change_of(asked.key)
-            self._due.append(_Due(asked.correlation, asked.version, change))
-        alter = CHANGES.get(asked.key)
-        self._upstream.send(frame if alter is None else alter(frame, asked.version))
+        if due.step.join is not None:
+            due.whole = due.step.join(due.answers)
+        elif frame is None:
+            self.end("")
+        else:
+            due.whole = due.answers[0]
+        self._give()
 
-
-def _is_answered(frame: bytearray, asked: Head) -> bool:
-    return asked.key != Api.PRODUCE or acks(frame, asked) != 0
-
-
-class BrokerConnection(asyncio.Protocol):
-    """The connection to the broker; what is sent before it stands waits."""
-
-    def __init__(self, client: ClientConnection) -> None:
-        self._client = client
-        self._frames = Frames(_SMALLEST_ANSWER)
-        self._waiting = bytearray()
-        self._transport: asyncio.Transport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send what waited."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101
-        self._transport = transport
-        transport.write(bytes(self._waiting))
-        self._waiting.clear()
-        self._client.release(self)
-
-    def data_received(self, data: bytes) -> None:
-        """Hand on the answers that are whole."""
-        try:
-            for frame in self._frames.cut(data):
-                self._client.answered(frame)
-        except FrameError as error:
-            self._client.end(str(error))
-            self.end()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """End the client's connection, too."""
-        del exc
-        self._client.end("")
-
-    def pause_writing(self) -> None:
-        """Read no more from the client: the broker is slower."""
-        self._client.hold(self)
-
-    def resume_writing(self) -> None:
-        """Read from the client again."""
-        self._client.release(self)
-
-    def send(self, frame: bytes | bytearray) -> None:
-        """Send a request, at the latest when the connection stands."""
-        if self._transport is not None:
-            self._transport.write(frame)
-            return
-        self._waiting += frame
-        if len(self._waiting) > _WAITING:
-            self._client.hold(self)
-
-    def failed(self, why: str) -> None:
-        """End the client's connection: no broker accepts one."""
-        self._client.end(why)
-
-    def pause(self) -> None:
-        """Read no more from the broker."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.pause_reading()
-
-    def resume(self) -> None:
-        """Read from the broker again."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
-
-    def end(self) -> None:
-        """End the connection."""
-        if self._transport is not None:
-            self._transport.abort()
+    def _give(self) -> None:
+        while self._due and not self._is_over:
+            due = self._due[0]
+            if due.left or due.whole is None:
+                return
+            self._due.popleft()
+            if not due.step.silent:
+                self._transport.write(due.whole)

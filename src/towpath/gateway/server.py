@@ -14,15 +14,22 @@ from towpath.cluster.connect.security import ssl_context
 from towpath.cluster.metadata import Broker
 from towpath.gateway.answers import AnswerChanges
 from towpath.gateway.apis import relayed
+from towpath.gateway.drains import Drains
+from towpath.gateway.legs import BrokerConnection
+from towpath.gateway.merging import Merging
 from towpath.gateway.nodes import RelayedNode, RelayedNodes
 from towpath.gateway.own import OwnAnswers
-from towpath.gateway.relay import BrokerConnection, ClientConnection
+from towpath.gateway.relay import ClientConnection
+from towpath.gateway.routes import SOURCE, Cluster, Place, Routes
+from towpath.gateway.steering import Steering
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import ClusterId
 from towpath.runtime import log
 from towpath.settings import LinkConfig
 from towpath.settings.sections.gateway import GatewayConfig
 
+OF_TARGET = 1000
+"""The target's broker N is at the port of the gateway + 1 + this + N."""
 _BACKLOG = 1024
 _PATIENCE = 5.0
 """Seconds within which a broker must accept a connection."""
@@ -30,17 +37,19 @@ _PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """The cluster behind a gateway.
+    """The clusters behind a gateway.
 
     Attributes:
-        brokers: Its live brokers.
-        versions: Lowest and highest version of each request that all of them take.
+        brokers: The live brokers of the source.
+        versions: Lowest and highest version of each request that all brokers of both take.
         cluster: The cluster id that clients are told.
+        targets: The brokers of the target.
     """
 
     brokers: tuple[Broker, ...]
     versions: Versions
     cluster: ClusterId
+    targets: tuple[Broker, ...] = ()
 
 
 @dataclass(slots=True)
@@ -60,7 +69,9 @@ class Gateway:
         behind: The cluster that it relays to.
 
     Attributes:
-        nodes: The brokers, and where clients reach them.
+        nodes: The brokers of the source, and where clients reach them.
+        targets: Those of the target, once something is promoted.
+        routes: What is held and promoted.
         counts: The connections of clients.
 
     Raises:
@@ -75,11 +86,22 @@ class Gateway:
         self._failed: list[ConfigProblem] = []
         self._clients = set[ClientConnection]()
         self._turn = itertools.count()
-        self._own = OwnAnswers(relayed(behind.versions))
-        self.counts = ConnectionCounts()
-        self.nodes = RelayedNodes(section.host, section.address[1], section.named, self._open)
-        self._answers = AnswerChanges(self.nodes, behind.cluster)
-        self._listen(section.address, "gateway.listen", self._brokers)
+        self._behind = behind
+        self._drains = Drains(self._loop.time)
+        self.counts, self.routes = ConnectionCounts(), Routes()
+        host, port = section.host, section.address[1]
+        self.nodes = RelayedNodes(host, port, section.named, self._open(Cluster.SOURCE))
+        self.targets = RelayedNodes(
+            host, port + OF_TARGET, section.named_targets, self._open(Cluster.TARGET), shift=0
+        )
+        merging = Merging(self.routes, self.targets)
+        answers = {
+            Cluster.SOURCE: AnswerChanges(self.nodes, behind.cluster, merging),
+            Cluster.TARGET: AnswerChanges(self.targets, behind.cluster),
+        }
+        own = OwnAnswers(relayed(behind.versions))
+        self._steering = Steering(own, answers, self.routes, self.wake)
+        self._listen(section.address, "gateway.listen", SOURCE)
         self.nodes.learn(behind.brokers)
         if self._failed:
             self._close()
@@ -106,18 +128,54 @@ class Gateway:
             self.counts.ended += 1
             log.event("client.ended", self._config.link, "", {"why": why}, trouble=True)
 
-    def _brokers(self) -> Sequence[Address]:
-        """Return where brokers are, another one first each time."""
-        found = [node.broker for _, node in self.nodes]
+    def wake(self) -> None:
+        """Let all connections look again whether their requests may go on."""
+        self._loop.call_soon(self._go_on)
+
+    def began(self, leg: BrokerConnection) -> None:
+        """Take in a connection to a broker."""
+        self._drains.began(leg)
+
+    def ended(self, leg: BrokerConnection) -> None:
+        """Take in the end of one."""
+        self._drains.ended(leg)
+
+    @property
+    def drains(self) -> Drains:
+        """The connections to brokers, of which some may still write."""
+        return self._drains
+
+    def show_target(self) -> tuple[ConfigProblem, ...]:
+        """Listen for clients of the target's brokers; return what cannot be listened on."""
+        self._failed.clear()
+        self.targets.learn(self._behind.targets)
+        return tuple(self._failed)
+
+    def _go_on(self) -> None:
+        for client in [*self._clients]:
+            client.go_on()
+
+    def _brokers(self, place: Place) -> Sequence[Address]:
+        """Return where to connect; of several brokers, another one is first each time."""
+        nodes = self.nodes if place.cluster is Cluster.SOURCE else self.targets
+        if place.broker is not None:
+            at = nodes.broker(place.broker)
+            return [at] if at is not None else []
+        found = [node.broker for _, node in nodes]
         first = next(self._turn) % max(len(found), 1)
         return found[first:] + found[:first]
 
-    def _open(self, number: int, node: RelayedNode) -> None:
-        """Listen for clients of a broker; it may have appeared while clients are connected."""
-        at = self._host, node.shown[1]
-        self._listen(at, f"gateway.nodes.{number}", lambda: [node.broker])
+    def _open(self, cluster: Cluster) -> Callable[[int, RelayedNode], None]:
+        """Return what listens for clients of a broker, which may appear at any time."""
+        section = "nodes" if cluster is Cluster.SOURCE else "targets"
 
-    def _listen(self, at: Address, key: str, brokers: Callable[[], Sequence[Address]]) -> None:
+        def opened(number: int, node: RelayedNode) -> None:
+            at = self._host, node.shown[1]
+            self._listen(at, f"gateway.{section}.{number}", Place(cluster, number))
+
+        return opened
+
+    def _listen(self, at: Address, key: str, home: Place) -> None:
         family = socket.AF_INET6 if ":" in at[0] else socket.AF_INET
         try:
             listener = socket.create_server(at, family=family, backlog=_BACKLOG)
@@ -128,30 +186,33 @@ class Gateway:
             log.event("listener.failed", self._config.link, key, {"why": why}, trouble=True)
             return
         self._listeners.append(listener)
-        made = self._loop.create_server(lambda: self._client(brokers), sock=listener)
+        made = self._loop.create_server(lambda: self._client(home), sock=listener)
         self._servers.append(self._loop.create_task(made))
 
-    def _client(self, brokers: Callable[[], Sequence[Address]]) -> ClientConnection:
-        def connect(upstream: BrokerConnection) -> asyncio.Task[None]:
-            return self._loop.create_task(self._connect(upstream, brokers()))
+    def _client(self, home: Place) -> ClientConnection:
+        return ClientConnection(home, self._leg, self._steering, self)
 
-        return ClientConnection(connect, self._answers, self._own, self)
+    def _leg(self, client: ClientConnection, place: Place) -> BrokerConnection:
+        leg = BrokerConnection(client, self)
+        leg.opening = self._loop.create_task(self._connect(leg, place))
+        return leg
 
-    async def _connect(self, upstream: BrokerConnection, brokers: Sequence[Address]) -> None:
-        """Connect to the first of these brokers that accepts it."""
-        why = "the cluster has no broker"
-        tls = ssl_context(self._config.source.tls) if self._config.source.tls else None
-        for at in brokers:
+    async def _connect(self, leg: BrokerConnection, place: Place) -> None:
+        """Connect to the first of the brokers of a place that accepts it."""
+        why = "the cluster has no such broker"
+        cluster = self._config.source if place.cluster is Cluster.SOURCE else self._config.target
+        tls = ssl_context(cluster.tls) if cluster.tls else None
+        for at in self._brokers(place):
             try:
                 async with asyncio.timeout(_PATIENCE):
                     await self._loop.create_connection(
-                        lambda: upstream, *at, ssl=tls, server_hostname=at[0] if tls else None
+                        lambda: leg, *at, ssl=tls, server_hostname=at[0] if tls else None
                     )
             except OSError as error:  # also those of TLS, and of time
                 why = f"{address_text(at)} is away: {error.strerror or type(error).__name__}"
             else:
                 return
-        upstream.failed(why)
+        leg.failed(why)
 
     def _close(self) -> None:
         for each in self._servers:

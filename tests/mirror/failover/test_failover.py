@@ -26,10 +26,10 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import STATES_LEVEL, Cut
-from towpath.mirror.failover.fences import EPOCH
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.records.receipts import Receipts
+from towpath.records.target.fences import EPOCH
 from towpath.wire.header import split
 
 pytestmark = pytest.mark.broker

@@ -19,7 +19,6 @@ from towpath.mirror.failover.beyond import ahead_of
 from towpath.mirror.failover.cuts import cut_of
 from towpath.mirror.failover.drain import Drain
 from towpath.mirror.failover.failover import require_drain
-from towpath.mirror.failover.fences import COORDINATOR_EPOCH, EPOCH, fence_of
 from towpath.mirror.failover.look import held_by
 from towpath.mirror.failover.plan import (
     UNKNOWN,
@@ -43,6 +42,7 @@ from towpath.model.nouns import (
 )
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.target.claims import Claim
+from towpath.records.target.fences import COORDINATOR_EPOCH, EPOCH, fence_of
 from towpath.runtime.clock import now_ms
 
 LINK, SOURCE = LinkName("l"), ClusterId("old")

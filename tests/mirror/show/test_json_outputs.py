@@ -37,7 +37,6 @@ from towpath.ledger.events import Event, Origin
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.ledger.rates import Limits
 from towpath.mirror.failover.failover import FailoverReport
-from towpath.mirror.failover.fences import Fenced
 from towpath.mirror.failover.plan import FailoverPlan, PartitionPlan
 from towpath.mirror.show import failover_picture as failover
 from towpath.mirror.show import groups_picture as groups
@@ -68,6 +67,7 @@ from towpath.model.nouns import (
     TopicPartition,
 )
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.records.target.fences import Fenced
 from towpath.schemas.ids_standing import IdsStanding
 from towpath.settings import RateConfig
 

@@ -22,6 +22,7 @@ from towpath.ledger.entries import (
     EntryKey,
     FirstLook,
     Foretold,
+    GatewaySign,
     Journal,
     LinkIdentity,
     LinkLease,
@@ -30,6 +31,8 @@ from towpath.ledger.entries import (
     Opened,
     Paced,
     Pause,
+    Promoted,
+    Promotion,
     ReadEntry,
     Receipt,
     RefusedIds,
@@ -285,8 +288,11 @@ class LinkBooks:
                 self._identify(entry)
             case FirstLook() | EndOffsets() | Session():
                 self._look(entry)
-            case Dealt() | Attempt() | Released() | LinkLease() | Share() | Paced():
-                pass  # they concern who runs now
+            case (
+                Dealt() | Attempt() | Released() | LinkLease() | Share() | Paced()
+                | GatewaySign() | Promotion() | Promoted()
+            ):  # fmt: skip
+                pass  # they concern who runs now, and gateways
             case LinkState():
                 self._stand(entry)
             case DecidedIds() | AwaitedIds() | RefusedIds():

@@ -47,6 +47,15 @@ from towpath.ledger.entries.partition import (
     Tally,
     TransactionalProducer,
 )
+from towpath.ledger.entries.promotion import (
+    GatewaySign,
+    LastBatch,
+    Promoted,
+    PromotedPartition,
+    PromotedTopic,
+    Promotion,
+    PromotionStage,
+)
 from towpath.ledger.entries.salvage import Salvaged
 from towpath.ledger.entries.session import (
     MIRROR,
@@ -88,7 +97,9 @@ __all__ = [
     "FirstLook",
     "Foretold",
     "Gap",
+    "GatewaySign",
     "Journal",
+    "LastBatch",
     "LeaseHolder",
     "LinkIdentity",
     "LinkLease",
@@ -99,6 +110,11 @@ __all__ = [
     "Paced",
     "Pause",
     "Phase",
+    "Promoted",
+    "PromotedPartition",
+    "PromotedTopic",
+    "Promotion",
+    "PromotionStage",
     "ReadEntry",
     "Receipt",
     "RefusedIds",

@@ -39,6 +39,7 @@ from towpath.ledger.entries.partition import (
     Runs,
     TransactionalProducer,
 )
+from towpath.ledger.entries.promotion import GatewaySign, Promoted, Promotion
 from towpath.ledger.entries.salvage import Salvaged
 from towpath.ledger.entries.session import Attempt, Dealt, LinkLease, Released, Session
 from towpath.ledger.entries.state import LinkState
@@ -105,6 +106,9 @@ Written = (
     | LinkState
     | Salvaged
     | Twinned
+    | GatewaySign
+    | Promotion
+    | Promoted
 )
 Entry = Written | Removed
 """An entry that can be written."""

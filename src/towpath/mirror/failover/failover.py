@@ -37,7 +37,6 @@ from towpath.ledger.states import (
 from towpath.ledger.wishes import read_begun, require_copied
 from towpath.mirror.failover.cuts import cut_of
 from towpath.mirror.failover.drain import Drain
-from towpath.mirror.failover.fences import Fence, Fenced, Fencer, fence_of, fence_transactions
 from towpath.mirror.failover.look import FailoverScope, Looker
 from towpath.mirror.failover.moves import Moves, sealed, undone
 from towpath.mirror.failover.plan import FailoverPlan, PartitionPlan, PositionPlan, with_known
@@ -47,6 +46,7 @@ from towpath.model.errors import LedgerError, LinkHeldError, StoppedError
 from towpath.model.nouns import Side, TargetOffset, TopicPartition
 from towpath.plan.lease import Lease, last_signs
 from towpath.records.permit import TAKEOVER
+from towpath.records.target.fences import Fence, Fenced, Fencer, fence_of, fence_transactions
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
 from towpath.settings import LinkConfig

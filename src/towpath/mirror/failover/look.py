@@ -19,7 +19,6 @@ from towpath.ledger.link import OpenLink
 from towpath.ledger.producers import of_generation
 from towpath.mirror.failover.beyond import ahead_of, committed_beyond
 from towpath.mirror.failover.cuts import cut_of
-from towpath.mirror.failover.fences import EPOCH, unfenceable
 from towpath.mirror.failover.plan import (
     UNKNOWN,
     FailoverPlan,
@@ -41,6 +40,7 @@ from towpath.model.nouns import (
 )
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.plan.lease import last_signs
+from towpath.records.target.fences import EPOCH, unfenceable
 from towpath.runtime.clock import now_ms
 from towpath.settings import GroupsConfig
 

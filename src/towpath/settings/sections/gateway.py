@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from towpath.settings.address import check_address, host_and_port
 from towpath.settings.shape import Section
+from towpath.settings.units import Duration, between
 
 _ANY = "0.0.0.0", "::"  # noqa: S104, addresses that a file may name
 
@@ -38,6 +39,19 @@ class GatewayConfig(Section):
         " it is another than by default. The gateway listens on the same port.",
     )
 
+    targets: Mapping[int, Annotated[str, AfterValidator(_node)]] = Field(
+        {},
+        description="HOST:PORT that clients are told for a broker of the target, by its id, once"
+        " topics are promoted. Default: the host that clients are told, at the port of `listen`"
+        " + 1001 + N.",
+    )
+
+    hold: Annotated[Duration, between("100ms", "20s")] = Field(
+        Duration.parse("2s"),
+        description="How long producers wait at most while topics are promoted; after that the"
+        " promotion is undone, and they go on at the source.",
+    )
+
     @property
     def address(self) -> tuple[str, int]:
         """Host and port to listen on."""
@@ -52,6 +66,11 @@ class GatewayConfig(Section):
     def named(self) -> dict[int, tuple[str, int]]:
         """Host and port that clients are told, of the brokers that the file names."""
         return {number: host_and_port(address) for number, address in self.nodes.items()}
+
+    @property
+    def named_targets(self) -> dict[int, tuple[str, int]]:
+        """The same of the brokers of the target."""
+        return {number: host_and_port(address) for number, address in self.targets.items()}
 
     @model_validator(mode="after")
     def _tells_a_host(self) -> Self:

@@ -24,6 +24,7 @@ from towpath.cluster.admin.groups.listing import (
 from towpath.cluster.admin.groups.making import assignors, make_groups
 from towpath.cluster.admin.groups.rights import unwritable
 from towpath.cluster.admin.groups.share_marks import Marks, share_marks
+from towpath.cluster.admin.groups.members import Members, members
 from towpath.cluster.admin.groups.subscriptions import Subscriptions, subscriptions
 from towpath.cluster.admin.leaders import by_topic, each_partition
 from towpath.cluster.codes import refused
@@ -92,6 +93,10 @@ class GroupAdmin:
     def share_marks(self, known: Mapping[ClientGroup, Broker]) -> Marks:
         """Return marks of share groups, given their coordinators; see `share_marks`."""
         return share_marks(self._control, known, self._deadline()) if known else {}
+
+    def members(self, groups: Iterable[GroupState]) -> Members:
+        """Return the members of consumer groups."""
+        return members(self._control, groups, self._deadline())
 
     def connect(self) -> dict[str, str]:
         """Return the states of Kafka Connect's worker groups, such as MirrorMaker 2's.

@@ -47,8 +47,7 @@ def subscriptions(
         names = [group.name for group in shares[share]]
         for at in range(0, len(names), _GROUPS):
             part = names[at : at + _GROUPS]
-            described = _described(control, broker, part, deadline, is_new=is_new)
-            for said in described:
+            for said in described(control, broker, part, deadline, is_new=is_new):
                 topics = _read(said, is_new=is_new)
                 if topics is not None:
                     found[ClientGroup(said.group_id)] = topics
@@ -57,9 +56,14 @@ def subscriptions(
     return found
 
 
-def _described(
+def described(
     control: Control, broker: Broker, names: Sequence[str], deadline: Deadline, *, is_new: bool
 ) -> Sequence[Any]:
+    """Ask a coordinator to describe groups: classic ones, or those of KIP-848.
+
+    Raises:
+        ClusterError: It does not answer.
+    """
     if is_new:
         request, newest = ConsumerGroupDescribeRequest(group_ids=list(names)), None
     else:

@@ -1,0 +1,193 @@
+"""What gateways keep in the ledger: who serves, what was asked for, and what is promoted. Blocking.
+
+A gateway writes under a producer id of the link, with an epoch of its own. Whoever begins takes a
+higher epoch, and from its first entry on the ledger refuses those of all before: so a gateway that
+was frozen in the middle of a promotion cannot complete it behind its successor's back.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+
+from towpath.cluster.admin.transactions import ProducerEpoch
+from towpath.cluster.data.client import Client
+from towpath.ledger.alive import is_gone, this_host, this_space
+from towpath.ledger.entries import (
+    Entry,
+    GatewaySign,
+    Promoted,
+    Promotion,
+    PromotionStage,
+    Unreadable,
+    encode,
+)
+from towpath.ledger.ledger import FACTS, Ledger
+from towpath.ledger.link import OpenLink
+from towpath.model.errors import ClusterError, LedgerError, RefusedError
+from towpath.model.nouns import Side
+from towpath.runtime.clock import now_ms
+from towpath.runtime.deadline import Deadline
+from towpath.wire import plain
+
+_KINDS = frozenset({GatewaySign.kind, Promotion.kind, Promoted.kind})
+_OPEN = frozenset({PromotionStage.ASKED.value, PromotionStage.RUNNING.value})
+_OLD_EPOCH = 47
+_PATIENCE = 10.0
+
+
+class GatewayBook:
+    """The entries of gateways of a link; for one thread.
+
+    Args:
+        link: The link, opened for this object alone.
+
+    Attributes:
+        name: The name of this gateway.
+        signs: The gateways that were heard of, by name.
+        promoted: What is promoted, by the name of the request.
+    """
+
+    def __init__(self, link: OpenLink) -> None:
+        self._link = link
+        self._client = Client(link.config.target, Side.TARGET, link.target)
+        self._ledger = Ledger(link.target, self._client)
+        self._writer = link.target.producers.transactions(f"towpath.{link.name}.:gateway")
+        self._who: ProducerEpoch | None = None
+        self._sequence = 0
+        self._asked: dict[str, Promotion] = {}
+        self.name = uuid.uuid4().hex[:16]
+        self.signs: dict[str, GatewaySign] = {}
+        self.promoted: dict[str, Promoted] = {}
+
+    def begin(self) -> None:
+        """Keep earlier gateways from writing, tell of this one, and read what is promoted.
+
+        Raises:
+            ClusterError: The target refuses it, or does not answer.
+            LedgerError: The ledger is of no use, or a newer version wrote of this link.
+        """
+        self._ledger.create()
+        self.renew()
+        for asked in [*self._asked.values()]:
+            if asked.state in _OPEN:
+                done = asked.name in self.promoted
+                state = PromotionStage.PROMOTED if done else PromotionStage.UNDONE
+                why = "the gateway that worked on it ended; another one tells this"
+                self.note(replace(asked, state=state.value, told=(why,)))
+        self.read()
+
+    def renew(self) -> None:
+        """Take the highest epoch, tell of this gateway under it, and read all until then."""
+        self._fence()
+        self._write([self._sign()])
+        self.read()
+
+    def settle(self) -> None:
+        """Make sure that nothing written before arrives any more, and read what did.
+
+        Raises:
+            ClusterError: The target does not answer; nothing is known.
+        """
+        try:
+            self.renew()
+        except LedgerError:  # another gateway has a higher epoch, which does the same
+            self.read()
+
+    def end(self) -> None:
+        """Tell that this gateway serves nobody any more."""
+        self._write([self._sign(over=True)])
+        self._client.close()
+
+    def read(self, wait: float = 0.0) -> list[Promotion]:
+        """Read what is new; return the requests that are open.
+
+        Args:
+            wait: Seconds to wait for the first entry.
+        """
+        link = self._link.name
+        found = self._ledger.read(
+            FACTS, wait=wait, wanted=lambda key: key.kind in _KINDS and key.link == link
+        )
+        for entry in found:
+            match entry:
+                case Unreadable():
+                    raise entry.error
+                case GatewaySign():
+                    self.signs[entry.name] = entry
+                case Promotion():
+                    self._asked[entry.name] = entry
+                case Promoted():
+                    self.promoted[entry.name] = entry
+                case _:
+                    pass
+        return [each for each in self._asked.values() if each.state == PromotionStage.ASKED]
+
+    def forget(self, asked: Promotion) -> None:
+        """Take in that a request needs no more work."""
+        self._asked.pop(asked.name, None)
+
+    def others(self) -> list[GatewaySign]:
+        """Return other gateways of the link that may still serve clients."""
+        return [
+            each
+            for each in self.signs.values()
+            if each.name != self.name and not each.over and not is_gone(each)
+        ]
+
+    def note(self, asked: Promotion) -> None:
+        """Tell what becomes of a request."""
+        self._write([replace(asked, gateway=self.name)])
+        self._asked[asked.name] = asked
+
+    def promote(self, record: Promoted) -> None:
+        """Write the point of no return.
+
+        Raises:
+            TowpathError: It may be written or not; `settle` finds out, and `promoted` tells.
+        """
+        self._write([record])
+        self.promoted[record.name] = record
+
+    def _fence(self) -> None:
+        self._who, self._sequence = self._writer.fence(Deadline.after(_PATIENCE)), 0
+
+    def _sign(self, *, over: bool = False) -> GatewaySign:
+        return GatewaySign(
+            link=self._link.name,
+            name=self.name,
+            host=this_host(),
+            pid=os.getpid(),
+            space=this_space(),
+            started=now_ms(),
+            over=over,
+        )
+
+    def _write(self, entries: Sequence[Entry]) -> None:
+        if self._who is None:
+            self._fence()
+        assert self._who is not None  # noqa: S101
+        now = now_ms()
+        records = [plain.Record(*encode(each), (), now) for each in entries]
+        batch = plain.encode(
+            records,
+            producer_id=self._who.producer_id,
+            producer_epoch=self._who.epoch,
+            base_sequence=self._sequence,
+        )
+        try:
+            self._client.produce(FACTS, batch)
+        except RefusedError as error:
+            if error.error == _OLD_EPOCH:
+                raise LedgerError(
+                    f"another gateway of link {self._link.name} has begun after this one; stop one"
+                    " of them"
+                ) from error
+            self._who = None
+            raise
+        except ClusterError:
+            self._who = None  # it may arrive yet: later entries need an epoch above it
+            raise
+        self._sequence += len(records)

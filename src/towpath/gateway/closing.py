@@ -1,0 +1,115 @@
+"""The end of mirroring of promoted topics. Blocking; all of it may be repeated after a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from towpath.cluster.data.client import Client
+from towpath.ledger.alive import this_host
+from towpath.ledger.entries import STATES_LEVEL
+from towpath.ledger.ledger import SESSIONS
+from towpath.ledger.link import OpenLink
+from towpath.ledger.states import (
+    AnyState,
+    Draining,
+    FailedOver,
+    Mirroring,
+    Mover,
+    OneWay,
+    Sealed,
+    begun,
+    state_of,
+)
+from towpath.model.errors import TowpathError
+from towpath.model.nouns import Side, TargetOffset, TopicName
+from towpath.records.target.fences import Fencer, fence_of
+from towpath.runtime.clock import now_ms
+from towpath.runtime.user import this_user
+
+_MINUTES = 10 * 60_000
+_FENCES = 5.0
+"""Seconds for the fences; where they cannot be written, the seal must do."""
+
+
+def close_topics(link: OpenLink, topics: Sequence[TopicName]) -> list[str]:
+    """Let nobody copy topics any more; return what could not be done, in sentences.
+
+    Runs read the state of a topic, and stop. A run that is frozen may have read it before: what it
+    sends later is refused by the fences.
+    """
+    try:
+        link.read()
+        by = Mover(this_user(), this_host(), now_ms())
+        states = {name: _now(link, name) for name in topics}
+        open_ones = {
+            name: each for name, each in states.items() if not isinstance(each, FailedOver)
+        }
+        if not open_ones:
+            return []
+        link.raise_level(STATES_LEVEL)
+        sealed = {name: _sealed(each, by) for name, each in open_ones.items()}
+        _write(link, [*sealed.values()])
+        one_way = {
+            name: each.commit(by, by.at + _MINUTES) if isinstance(each, Sealed) else each
+            for name, each in sealed.items()
+        }
+        _write(link, [*one_way.values()])
+        unfenced = _fence(link, [*one_way])
+        ended = [
+            each.fail_over(replace(by, at=now_ms()), lost=0, again=0)
+            for each in one_way.values()
+            if isinstance(each, OneWay)
+        ]
+        _write(link, ended)
+    except TowpathError as error:
+        return [f"the link may still copy the topics; stop its run: {error}"]
+    return unfenced
+
+
+def _now(link: OpenLink, topic: TopicName) -> AnyState:
+    entry = link.books.states.get(topic)
+    return state_of(entry) if entry is not None else begun(link.name, topic)
+
+
+def _sealed(state: AnyState, by: Mover) -> AnyState:
+    if isinstance(state, Mirroring | Draining):
+        return state.seal(by, by.at + _MINUTES)
+    return state
+
+
+def _write(link: OpenLink, states: Sequence[AnyState]) -> None:
+    entries = [each.entry for each in states]
+    link.ledger.append(entries)
+    link.ledger.append(entries, SESSIONS)  # where runs listen
+    for entry in entries:
+        link.books.take(entry)
+
+
+def _fence(link: OpenLink, topics: Sequence[TopicName]) -> list[str]:
+    identity = link.books.identity
+    books = {
+        tp: each
+        for tp, each in link.books.partitions.items()
+        if tp.topic in topics and each.opened is not None
+    }
+    if identity is None or not books:
+        return []
+    states = link.target.producers.states(books)
+    ends = link.target.offsets.log_ends(books)
+    known = [tp for tp in books if tp in states and tp in ends]
+    fences = [
+        fence_of(
+            link.name,
+            identity.source_cluster,
+            tp,
+            books[tp],
+            states[tp],
+            TargetOffset(ends[tp]),
+        )
+        for tp in known
+    ]
+    with Client(link.config.target, Side.TARGET, link.target) as client:
+        fenced = Fencer(link.target, client, lambda _: None).fence(fences, _FENCES)
+    left = {**fenced.open, **fenced.failed, **states.failed, **ends.failed}
+    return [f"late writes of the link to {tp} cannot be refused: {why}" for tp, why in left.items()]

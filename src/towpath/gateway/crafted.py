@@ -1,0 +1,139 @@
+"""Answers that the gateway gives in a broker's place while topics move. Pure.
+
+The codes are those that clients take without telling their application: NOT_LEADER_OR_FOLLOWER
+makes them look where a partition is, REBALANCE_IN_PROGRESS makes a member commit and join again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafka.protocol.consumer import (
+    FetchResponse,
+    HeartbeatResponse,
+    ListOffsetsResponse,
+    SyncGroupResponse,
+)
+
+from towpath.cluster.messages import ConsumerGroupHeartbeatResponse
+from towpath.gateway.frames import Head
+
+NOT_LEADER = 6
+LOADING = 14
+REBALANCING = 27
+DUPLICATE_SEQUENCE = 46
+OLD_EPOCH = 47
+NO_FETCH_SESSION = 70
+FENCED_EPOCH = 110
+_WITH_IDS = 13
+_SOON = 200
+"""Milliseconds after which a member of KIP-848 asks again whether it may go on."""
+
+
+def framed(answer: Any, head: Head) -> bytes:
+    """Return the frame of an answer to a request."""
+    answer.API_VERSION = head.version
+    answer.with_header(correlation_id=head.correlation)
+    return bytes(answer.encode(header=True, framed=True))
+
+
+def elsewhere(asked: Any, head: Head) -> bytes:
+    """Answer a Fetch whose partitions are led elsewhere."""
+    topic_kind = FetchResponse.FetchableTopicResponse
+    topics = []
+    for topic in asked.topics:
+        name = {"topic_id": topic.topic_id} if head.version >= _WITH_IDS else {"topic": topic.topic}
+        rows = [
+            topic_kind.PartitionData(
+                partition_index=each.partition,
+                error_code=NOT_LEADER,
+                high_watermark=-1,
+                last_stable_offset=-1,
+                log_start_offset=-1,
+                aborted_transactions=None,
+                preferred_read_replica=-1,
+                records=b"",
+            )
+            for each in topic.partitions
+        ]
+        topics.append(topic_kind(partitions=rows, **name))
+    made = FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=topics)
+    return framed(made, head)
+
+
+def no_session(head: Head) -> bytes:
+    """Answer a Fetch that goes on with a session: the client names all partitions then."""
+    made = FetchResponse(
+        throttle_time_ms=0, error_code=NO_FETCH_SESSION, session_id=0, responses=[]
+    )
+    return framed(made, head)
+
+
+def offsets_elsewhere(asked: Any, head: Head) -> bytes:
+    """Answer a ListOffsets whose partitions are led elsewhere."""
+    topic_kind = ListOffsetsResponse.ListOffsetsTopicResponse
+    made = ListOffsetsResponse(
+        throttle_time_ms=0,
+        topics=[
+            topic_kind(
+                name=topic.name,
+                partitions=[
+                    topic_kind.ListOffsetsPartitionResponse(
+                        partition_index=each.partition_index,
+                        error_code=NOT_LEADER,
+                        old_style_offsets=[],
+                        timestamp=-1,
+                        offset=-1,
+                        leader_epoch=-1,
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in asked.topics
+        ],
+    )
+    return framed(made, head)
+
+
+def rebalancing(head: Head) -> bytes:
+    """Answer a Heartbeat: the member shall commit, and join again."""
+    return framed(HeartbeatResponse(throttle_time_ms=0, error_code=REBALANCING), head)
+
+
+def not_synced(head: Head) -> bytes:
+    """Answer a SyncGroup likewise."""
+    made = SyncGroupResponse(
+        throttle_time_ms=0,
+        error_code=REBALANCING,
+        protocol_type=None,
+        protocol_name=None,
+        assignment=b"",
+    )
+    return framed(made, head)
+
+
+def _beat(head: Head, member: str, epoch: int, code: int, assigned: Iterable[Any] | None) -> bytes:
+    made = ConsumerGroupHeartbeatResponse(
+        throttle_time_ms=0,
+        error_code=code,
+        error_message=None,
+        member_id=member,
+        member_epoch=epoch,
+        heartbeat_interval_ms=_SOON,
+        assignment=None,
+    )
+    if assigned is not None:
+        kind = ConsumerGroupHeartbeatResponse.Assignment
+        made.assignment = kind(topic_partitions=[*assigned])
+    return framed(made, head)
+
+
+def nothing_assigned(head: Head, member: str, epoch: int) -> bytes:
+    """Answer a heartbeat of KIP-848: the member has no partitions, and keeps its epoch."""
+    return _beat(head, member, epoch, 0, ())
+
+
+def beat_refused(head: Head, member: str, code: int) -> bytes:
+    """Answer a heartbeat of KIP-848 with an error."""
+    return _beat(head, member, 0, code, None)

@@ -1,0 +1,151 @@
+"""What the source held of each producer when topics were promoted, and what that makes of a batch.
+
+Producers go on with the ids and sequences that they have. The target has never heard of them, and
+takes the first batch of an unknown id at any sequence. So until it knows a producer, the gateway
+judges its batches as the source would have done: what the source holds is a repeat, what comes next
+is taken, and anything else is not. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from towpath.ledger.entries import PromotedTopic
+
+_SEQUENCES = 1 << 31
+"""Sequences begin again at 0 behind the highest one."""
+_FAR = 1 << 30
+KNOWN = 5
+"""Batches of a producer that a broker remembers, and so the most that a producer has on its way
+(KIP-98): when the target has taken as many, no older one comes any more."""
+
+Place = tuple[str, int]
+"""A topic and a partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The beginning of a record batch.
+
+    Attributes:
+        producer: The producer id, -1 for a producer that is not idempotent.
+        epoch: Its epoch.
+        sequence: The sequence of the first record.
+        records: How many records it has.
+        transactional: Whether it is part of a transaction.
+    """
+
+    producer: int
+    epoch: int
+    sequence: int
+    records: int
+    transactional: bool = False
+
+    @property
+    def last(self) -> int:
+        """The sequence of its last record."""
+        return (self.sequence + self.records - 1) % _SEQUENCES
+
+
+class Verdict(Enum):
+    """What to do with a batch for the target."""
+
+    SEND = auto()
+    """The target judges it."""
+    FIRST = auto()
+    """The target does not know its producer: nothing may overtake it."""
+    WAIT = auto()
+    """The first batch of its producer is on its way."""
+    REPEAT = auto()
+    """The source held it, so the target has it."""
+    FENCED = auto()
+    """Its producer has a newer epoch."""
+    EARLY = auto()
+    """One before it is missing."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is known of a producer in a partition.
+
+    Attributes:
+        epoch: Its epoch at the cut; `last`, the sequence of its last record then.
+        flying: Whether its first batch is on its way to the target.
+        taken: How many batches the target has taken since.
+    """
+
+    epoch: int
+    last: int
+    flying: bool = False
+    taken: int = 0
+
+
+class CutTable:
+    """The producers of all promoted partitions."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Place, int], _Known] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(self, topics: Iterable[PromotedTopic]) -> None:
+        """Take in what a promotion noted."""
+        for topic in topics:
+            for each in topic.partitions:
+                for last in each.producers:
+                    key = (topic.topic, each.partition), last.id
+                    self._known[key] = _Known(last.epoch, last.sequence)
+
+    def judge(self, place: Place, batch: Batch) -> Verdict:
+        """Return what to do with a batch that a client sends to a promoted partition."""
+        known = self._known.get((place, batch.producer))
+        if known is None or batch.epoch > known.epoch:
+            return Verdict.SEND
+        if batch.epoch < known.epoch:
+            return Verdict.FENCED
+        if (known.last - batch.last) % _SEQUENCES < _FAR:
+            return Verdict.REPEAT
+        if known.flying:
+            return Verdict.WAIT
+        if known.taken:
+            return Verdict.SEND
+        next_one = (known.last + 1) % _SEQUENCES == batch.sequence
+        return Verdict.FIRST if next_one else Verdict.EARLY
+
+    def sent(self, place: Place, batch: Batch) -> None:
+        """Note that a batch is on its way to the target."""
+        known = self._known.get((place, batch.producer))
+        if known is not None and not known.taken and batch.epoch == known.epoch:
+            known.flying = True
+
+    def answered(self, place: Place, batch: Batch, *, taken: bool) -> None:
+        """Note what became of a batch; `taken` is false also where no answer came."""
+        known = self._known.get((place, batch.producer))
+        if known is None:
+            return
+        known.flying = False
+        if taken:
+            known.taken += 1
+        if taken and (batch.epoch > known.epoch or known.taken >= KNOWN):
+            del self._known[place, batch.producer]
+
+    def knows(self, place: Place, producer: int, epoch: int, last: int) -> None:
+        """Take in that the target knows a producer, as a gateway that begins finds it.
+
+        Args:
+            place: The partition.
+            producer: The producer id.
+            epoch: Its epoch on the target.
+            last: The sequence of its last record there.
+        """
+        known = self._known.get((place, producer))
+        if known is None:
+            return
+        beyond = (last - known.last) % _SEQUENCES
+        if epoch > known.epoch or _FAR // 2 < beyond < _FAR:
+            del self._known[place, producer]
+        elif epoch == known.epoch and beyond < _FAR:
+            known.taken = max(known.taken, 1)

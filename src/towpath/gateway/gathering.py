@@ -1,0 +1,60 @@
+"""Members of groups that come to a held join, before their group moves. Pure.
+
+A member of a classic group hears that its group rebalances: it commits, gives its partitions back
+and asks to join, and that request is held. A member of a group of KIP-848 hears that it has no
+partitions: it commits, gives them back and says so; later the target does not know it, and it joins
+anew. Either way nothing is read twice, as all commits come before the last word of a member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Gathering:
+    """The members that come.
+
+    Attributes:
+        groups: The groups.
+        idle: Members, by group, that have no partitions to give back.
+        come: Members, by group, that gave back what they had.
+        told: Groups and members of KIP-848 that were told that they have nothing.
+        closed: Whether commits are held, too, as the offsets are being written to the target.
+    """
+
+    groups: frozenset[str]
+    idle: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    come: dict[str, set[str]] = field(default_factory=dict)
+    told: set[tuple[str, str]] = field(default_factory=set)
+    closed: bool = False
+
+    def joins(self, group: str, member: str) -> None:
+        """Take in that a member of a classic group asks to join; it is held."""
+        self.come.setdefault(group, set()).add(member)
+
+    def beats(self, group: str, member: str, owned: Iterable[object] | None) -> None:
+        """Take in the heartbeat of a member of KIP-848.
+
+        Args:
+            group: The group.
+            member: The member.
+            owned: The partitions that it says it has, `None` where they are those of before.
+        """
+        self.told.add((group, member))
+        nothing = owned is not None and not [*owned]
+        if nothing or member in self.idle.get(group, ()):
+            self.come.setdefault(group, set()).add(member)
+
+    def missing(self, members: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+        """Return the members that have not come, by group.
+
+        Args:
+            members: The members that the source knows, by group.
+        """
+        left = {
+            group: sorted(set(names) - self.come.get(group, set()))
+            for group, names in members.items()
+        }
+        return {group: names for group, names in left.items() if names}

@@ -1,0 +1,171 @@
+"""The connections to brokers behind one connection of a client.
+
+A broker answers the requests of a connection in their order, so a queue knows what each answer is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from towpath.gateway.frames import FrameError, Frames
+
+_SMALLEST_ANSWER = 4
+_WAITING = 64 << 10
+"""Bytes that may wait for the connection to a broker."""
+
+Answered = Callable[["bytearray | None"], None]
+"""Called with an answer, `None` if none will come."""
+
+
+class Client(Protocol):
+    """The connection of a client, as far as connections to brokers need it."""
+
+    def hold(self, slow: object) -> None:
+        """Read no more from the client, until what is slow takes more."""
+
+    def release(self, slow: object) -> None:
+        """Read from the client again, unless something else is slow."""
+
+    def lost(self, leg: BrokerConnection, why: str) -> None:
+        """Take in that a connection to a broker ended."""
+
+
+class Watch(Protocol):
+    """Told of what a promotion must know of connections to brokers."""
+
+    def began(self, leg: BrokerConnection) -> None:
+        """Take in a connection."""
+
+    def ended(self, leg: BrokerConnection) -> None:
+        """Take in that one ended; requests may be in doubt then."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    correlation: int
+    answered: Answered
+    writes: bool
+
+
+class BrokerConnection(asyncio.Protocol):
+    """A connection to a broker; what is sent before it stands waits.
+
+    Args:
+        client: The client's connection.
+        watch: Told of begin and end.
+
+    Attributes:
+        sent: How many requests were sent that write; `done`, how many of them were answered.
+    """
+
+    def __init__(self, client: Client, watch: Watch) -> None:
+        self._client, self._watch = client, watch
+        self._frames = Frames(_SMALLEST_ANSWER)
+        self._pending: deque[_Pending] = deque()
+        self._waiting = bytearray()
+        self._transport: asyncio.Transport | None = None
+        self._is_left = False
+        self.sent = self.done = 0
+        self.opening: asyncio.Task[None] | None = None
+        watch.began(self)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether a request that writes may still be on its way."""
+        return self.done < self.sent and self._transport is not None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Send what waited."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101
+        self._transport = transport
+        transport.write(bytes(self._waiting))
+        self._waiting.clear()
+        self._client.release(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand on the answers that are whole."""
+        try:
+            for frame in self._frames.cut(data):
+                self._answer(frame)
+        except FrameError as error:
+            self._client.lost(self, str(error))
+            self.end()
+
+    def _answer(self, frame: bytearray) -> None:
+        if not self._pending:
+            raise FrameError("an answer without a request")
+        pending = self._pending.popleft()
+        if int.from_bytes(frame[4:8], "big", signed=True) != pending.correlation:
+            raise FrameError("an answer to another request")
+        self.done += pending.writes
+        pending.answered(frame)
+        if self._is_left and self.done == self.sent:
+            self.end()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell that no more answers come."""
+        del exc
+        self._over("")
+
+    def failed(self, why: str) -> None:
+        """Take in that no broker accepts a connection."""
+        self._over(why)
+
+    def _over(self, why: str) -> None:
+        self._watch.ended(self)
+        self._transport = None
+        while self._pending:
+            self._pending.popleft().answered(None)
+        self._client.lost(self, why)
+
+    def pause_writing(self) -> None:
+        """Read no more from the client: the broker is slower."""
+        self._client.hold(self)
+
+    def resume_writing(self) -> None:
+        """Read from the client again."""
+        self._client.release(self)
+
+    def send(
+        self, frame: bytes | bytearray, correlation: int, answered: Answered, *, writes: bool
+    ) -> None:
+        """Send a request, at the latest when the connection stands."""
+        self._pending.append(_Pending(correlation, answered, writes))
+        self.sent += writes
+        if self._transport is not None:
+            self._transport.write(frame)
+            return
+        self._waiting += frame
+        if len(self._waiting) > _WAITING:
+            self._client.hold(self)
+
+    def pause(self) -> None:
+        """Read no more from the broker."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read from the broker again."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def leave(self) -> None:
+        """End the connection once all that writes was answered: the client is gone."""
+        self._is_left = True
+        if self._transport is None or self.done == self.sent:
+            self.end()
+        else:
+            self.resume()
+
+    def end(self) -> None:
+        """End the connection."""
+        if self.opening is not None:
+            self.opening.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+        else:
+            self._over("")

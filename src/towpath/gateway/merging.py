@@ -1,0 +1,88 @@
+"""Promoted topics in answers of the source: clients find them on the target. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.protocol.admin import DescribeClusterResponse
+from kafka.protocol.metadata import MetadataResponse
+
+from towpath.cluster.metadata import TopicInfo
+from towpath.gateway.nodes import RelayedNodes
+from towpath.gateway.routes import Routes
+from towpath.model.nouns import TopicName
+
+_NO_LEADER = 5
+"""Kafka's code LEADER_NOT_AVAILABLE: clients ask again."""
+
+
+class Merging:
+    """Puts promoted topics, and the target's brokers, into answers of the source.
+
+    Args:
+        routes: What is promoted.
+        nodes: The target's brokers.
+    """
+
+    def __init__(self, routes: Routes, nodes: RelayedNodes) -> None:
+        self._routes, self._nodes = routes, nodes
+
+    def metadata(self, answer: Any) -> None:
+        """Change an answer to Metadata, whose own brokers and topics are changed already."""
+        routes = self._routes
+        if not routes.topics:
+            return
+        kind = MetadataResponse.MetadataResponseBroker
+        answer.brokers = [
+            *answer.brokers,
+            *(
+                kind(node_id=number, host=node.shown[0], port=node.shown[1], rack=None)
+                for number, node in self._nodes
+            ),
+        ]
+        for topic in answer.topics:
+            name = topic.name if topic.name is not None else routes.target_ids.get(topic.topic_id)
+            if name in routes.topics:
+                self._topic(topic, name)
+
+    def cluster(self, answer: Any) -> None:
+        """Change an answer to DescribeCluster likewise."""
+        if not self._routes.topics:
+            return
+        kind = DescribeClusterResponse.DescribeClusterBroker
+        answer.brokers = [
+            *answer.brokers,
+            *(
+                kind(broker_id=number, host=node.shown[0], port=node.shown[1], rack=None)
+                for number, node in self._nodes
+            ),
+        ]
+
+    def _topic(self, topic: Any, name: str) -> None:
+        view = self._routes.view
+        info = view.topics.get(TopicName(name)) if view is not None else None
+        topic.name = name
+        if info is None or not info.partitions:
+            topic.error_code, topic.partitions = _NO_LEADER, []
+            return
+        topic.error_code = 0
+        topic.topic_id = next(
+            (each for each, of in self._routes.target_ids.items() if of == name), topic.topic_id
+        )
+        topic.partitions = [*_partitions(info)]
+
+
+def _partitions(info: TopicInfo) -> list[Any]:
+    kind = MetadataResponse.MetadataResponseTopic.MetadataResponsePartition
+    return [
+        kind(
+            error_code=0 if each.leader >= 0 else _NO_LEADER,
+            partition_index=each.partition,
+            leader_id=each.leader,
+            leader_epoch=-1,
+            replica_nodes=[*each.replicas],
+            isr_nodes=[*each.in_sync],
+            offline_replicas=[],
+        )
+        for each in info.partitions
+    ]

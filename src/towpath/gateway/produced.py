@@ -1,0 +1,149 @@
+"""Produce requests to promoted topics: taken apart by partitions, and their answers joined. Pure.
+
+Batches pass as they are; what goes to one broker stays one request, with one batch for each
+partition, as the client made it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
+
+from towpath.gateway.cut import Batch, Place
+from towpath.gateway.frames import FrameError
+from towpath.gateway.recoding import decoded
+
+_HEADER = struct.Struct(">i4xi")
+_MAGIC_AT, _ATTRIBUTES_AT = 16, 21
+_PRODUCER = struct.Struct(">qhii")
+_PRODUCER_AT = 43
+_TRANSACTIONAL = 1 << 4
+_LEAST = 61
+
+
+def opened(frame: bytes | bytearray, version: int) -> Any:
+    """Decode a Produce request.
+
+    Raises:
+        FrameError: It is no such request.
+    """
+    return decoded(ProduceRequest, frame, version)
+
+
+def names(asked: Any) -> set[str]:
+    """Return the topics of a request."""
+    return {topic.name for topic in asked.topic_data}
+
+
+def batches(asked: Any) -> dict[Place, Batch]:
+    """Return the batch of each partition of a request.
+
+    Raises:
+        FrameError: There is not one batch of today's format for each partition.
+    """
+    return {
+        (topic.name, each.index): _batch(bytes(each.records or b""))
+        for topic in asked.topic_data
+        for each in topic.partition_data
+    }
+
+
+def _batch(records: bytes) -> Batch:
+    if len(records) < _LEAST or records[_MAGIC_AT] != 2:
+        raise FrameError("a Produce request without a record batch")
+    (length,) = struct.unpack_from(">i", records, 8)
+    if length + 12 != len(records):
+        raise FrameError("a Produce request of several batches for a partition")
+    producer, epoch, sequence, count = _PRODUCER.unpack_from(records, _PRODUCER_AT)
+    (attributes,) = struct.unpack_from(">h", records, _ATTRIBUTES_AT)
+    return Batch(producer, epoch, sequence, count, bool(attributes & _TRANSACTIONAL))
+
+
+def part(asked: Any, places: Iterable[Place]) -> bytes:
+    """Return the request for some of the partitions alone."""
+    wanted = set(places)
+    topics = []
+    for topic in asked.topic_data:
+        theirs = [each for each in topic.partition_data if (topic.name, each.index) in wanted]
+        if theirs:
+            topics.append(ProduceRequest.TopicProduceData(name=topic.name, partition_data=theirs))
+    made = ProduceRequest(
+        transactional_id=asked.transactional_id,
+        acks=asked.acks,
+        timeout_ms=asked.timeout_ms,
+        topic_data=topics,
+    )
+    made.API_VERSION = asked.API_VERSION
+    made.with_header(correlation_id=asked.header.correlation_id, client_id=asked.header.client_id)
+    return bytes(made.encode(header=True, framed=True))
+
+
+def results(frame: bytes | bytearray, version: int) -> dict[Place, Any]:
+    """Return what an answer says of each partition.
+
+    Raises:
+        FrameError: It is no such answer.
+    """
+    return {
+        (topic.name, each.index): each
+        for topic in decoded(ProduceResponse, frame, version).responses
+        for each in topic.partition_responses
+    }
+
+
+def taken(frame: bytearray, version: int) -> bytearray:
+    """Return the answer to a request without acks, if nothing was refused.
+
+    Raises:
+        FrameError: Something was; brokers end the connection then.
+    """
+    if any(each.error_code for each in results(frame, version).values()):
+        raise FrameError("a broker refused what a producer sent that waits for no answer")
+    return frame
+
+
+def refusals(codes: Mapping[Place, int]) -> dict[Place, Any]:
+    """Return what the gateway itself says of partitions, by Kafka's error codes."""
+    kind = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
+    return {
+        place: kind(
+            index=place[1],
+            error_code=code,
+            base_offset=-1,
+            log_append_time_ms=-1,
+            log_start_offset=-1,
+            record_errors=[],
+            error_message=None,
+        )
+        for place, code in codes.items()
+    }
+
+
+def answer(asked: Any, said: Mapping[Place, Any], lost: Callable[[Place], Any]) -> bytes:
+    """Return the answer to a request, in the order of its partitions.
+
+    Args:
+        asked: The request.
+        said: What is said of each partition.
+        lost: Says what is said of a partition of which no broker says anything.
+    """
+    topic_kind = ProduceResponse.TopicProduceResponse
+    made = ProduceResponse(
+        responses=[
+            topic_kind(
+                name=topic.name,
+                partition_responses=[
+                    said.get((topic.name, each.index)) or lost((topic.name, each.index))
+                    for each in topic.partition_data
+                ],
+            )
+            for topic in asked.topic_data
+        ],
+        throttle_time_ms=0,
+    )
+    made.API_VERSION = asked.API_VERSION
+    made.with_header(correlation_id=asked.header.correlation_id)
+    return bytes(made.encode(header=True, framed=True))

@@ -1,0 +1,46 @@
+"""What a connection does with a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from towpath.gateway.recoding import Change
+from towpath.gateway.routes import Place
+
+Joined = Callable[[Sequence["bytes | bytearray | None"]], bytes]
+"""Makes one answer of those of brokers; `None` stands for one that did not come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request to a broker.
+
+    Attributes:
+        place: Where it goes.
+        frame: The request.
+        change: What changes its answer, `None` if it passes as it is.
+        writes: Whether a promotion has to wait for its answer.
+    """
+
+    place: Place
+    frame: bytes | bytearray
+    change: Change | None
+    writes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What becomes of a request.
+
+    Attributes:
+        own: The gateway's own answer, `None` if brokers answer.
+        sends: What goes to brokers.
+        join: Makes one answer of theirs, `None` where there is one that passes.
+        silent: Whether the client expects no answer.
+    """
+
+    own: bytes | None = None
+    sends: tuple[Sent, ...] = ()
+    join: Joined | None = None
+    silent: bool = False

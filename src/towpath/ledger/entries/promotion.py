@@ -1,0 +1,161 @@
+"""Ledger entries about gateways, and about topics and groups that they move to the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from towpath.model.nouns import LinkName, TopicId, TopicName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewaySign:
+    """A gateway of a link that began to serve clients, or has ended.
+
+    Attributes:
+        name: A name of its own.
+        host: Where it runs; `pid` and `space`, which process there.
+        started: When it began, in ms since 1970.
+        over: It has ended, and serves nobody.
+    """
+
+    kind: ClassVar[str] = "gateway"
+
+    link: LinkName
+    name: str
+    host: str
+    pid: int
+    space: str
+    started: int
+    over: bool = False
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the parts of the entry's ledger key that follow its kind and link."""
+        return (self.name,)
+
+
+class PromotionStage(StrEnum):
+    """What became of a request to promote topics."""
+
+    ASKED = "asked"
+    RUNNING = "running"
+    """A gateway works on it; nothing is decided."""
+    TOLD = "told"
+    """It was a rehearsal, and is answered."""
+    REFUSED = "refused"
+    UNDONE = "undone"
+    """It did not succeed, and everything is as before."""
+    PROMOTED = "promoted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promotion:
+    """A request to promote topics, and what its gateway says of it.
+
+    `towpath promote` writes it first, a gateway from then on. It decides nothing: what holds is
+    whether there is a `Promoted` of the same name.
+
+    Attributes:
+        name: A name of its own.
+        state: A value of `PromotionStage`.
+        topics: The topics of the request, none for all of the link.
+        dry_run: Nothing is to be changed.
+        user: Who asked; `host`, on which machine; `at`, when, in ms since 1970.
+        gateway: The gateway that works on it, "" for none yet.
+        told: What the gateway says, in sentences.
+        held: How long producers were held, in ms.
+        silent: How long consumers were held, in ms.
+    """
+
+    kind: ClassVar[str] = "promotion"
+
+    link: LinkName
+    name: str
+    state: str
+    topics: tuple[TopicName, ...]
+    dry_run: bool
+    user: str
+    host: str
+    at: int
+    gateway: str = ""
+    told: tuple[str, ...] = ()
+    held: int = 0
+    silent: int = 0
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the parts of the entry's ledger key that follow its kind and link."""
+        return (self.name,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastBatch:
+    """The last batch of a producer that the source held in a partition at the cut.
+
+    Attributes:
+        id: The producer id.
+        epoch: Its epoch.
+        sequence: The sequence of the batch's last record.
+    """
+
+    id: int
+    epoch: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromotedPartition:
+    """A partition at the cut.
+
+    Attributes:
+        partition: Its number.
+        end: Where both logs ended.
+        producers: What the source held of each producer of the gateway.
+    """
+
+    partition: int
+    end: int
+    producers: tuple[LastBatch, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromotedTopic:
+    """A topic at the cut.
+
+    Attributes:
+        topic: Its name, the same on both clusters.
+        source_id: Its id at the source; `target_id`, that on the target.
+        partitions: Its partitions.
+    """
+
+    topic: TopicName
+    source_id: TopicId
+    target_id: TopicId
+    partitions: tuple[PromotedPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promoted:
+    """Topics and groups that the target serves from now on: the point of no return.
+
+    One record holds all of a promotion. It is written under a producer id of the link, whose older
+    epochs the ledger refuses; so a gateway that was replaced cannot write it any more.
+
+    Attributes:
+        name: The name of the request.
+        topics: The topics.
+        groups: The groups of consumers that move with them.
+        at: When, in ms since 1970.
+    """
+
+    kind: ClassVar[str] = "promoted"
+
+    link: LinkName
+    name: str
+    topics: tuple[PromotedTopic, ...]
+    groups: tuple[str, ...]
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the parts of the entry's ledger key that follow its kind and link."""
+        return (self.name,)

@@ -1,0 +1,331 @@
+"""Where requests go while topics are held and once they are promoted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kafka.protocol.consumer import (
+    FetchRequest,
+    FetchResponse,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+)
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
+
+from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from towpath.cluster.metadata import Broker, Metadata, PartitionInfo, TopicInfo
+from towpath.gateway.answers import AnswerChanges
+from towpath.gateway.frames import head
+from towpath.gateway.gathering import Gathering
+from towpath.gateway.nodes import RelayedNodes
+from towpath.gateway.own import OwnAnswers
+from towpath.gateway.routes import TARGET, Cluster, Place, Routes
+from towpath.gateway.steering import Steering
+from towpath.gateway.steps import Step
+from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic
+from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName
+from towpath.wire import plain
+
+SOURCE_ID, TARGET_ID = UUID(int=1), UUID(int=2)
+PRODUCER = 1 << 62
+AT_SOURCE = Place(Cluster.SOURCE, 1)
+LEADER = Place(Cluster.TARGET, 7)
+KINDS = dict.fromkeys(range(100), (0, 15))
+
+
+class Client:
+    """A connection to the source's broker 1."""
+
+    home = AT_SOURCE
+    whole_at = 0
+
+
+def steering(routes: Routes) -> Steering:
+    nodes = RelayedNodes("h", 1, {}, lambda *_: None)
+    answers = dict.fromkeys(Cluster, AnswerChanges(nodes, ClusterId("c")))
+    return Steering(OwnAnswers(KINDS), answers, routes, lambda: None)
+
+
+def promoted() -> Routes:
+    routes = Routes()
+    producers = (LastBatch(id=PRODUCER, epoch=0, sequence=9),)
+    topic = PromotedTopic(
+        topic=TopicName("moved"),
+        source_id=TopicId(str(SOURCE_ID)),
+        target_id=TopicId(str(TARGET_ID)),
+        partitions=(PromotedPartition(partition=0, end=10, producers=producers),),
+    )
+    routes.promote(Promoted(link=LinkName("l"), name="p", topics=(topic,), groups=("g",), at=1))
+    broker = Broker(7, "h", 1)
+    info = TopicInfo(
+        TopicName("moved"), TopicId(str(TARGET_ID)), False, (PartitionInfo(0, 7, (7,)),)
+    )
+    routes.view = Metadata(ClusterId("c"), 7, {7: broker}, {info.name: info})
+    return routes
+
+
+def framed(message: Any, version: int) -> bytearray:
+    message.API_VERSION = version
+    message.with_header(correlation_id=3, client_id="c")
+    return bytearray(message.encode(header=True, framed=True))
+
+
+def step(routes: Routes, message: Any, version: int) -> Step | None:
+    frame = framed(message, version)
+    return steering(routes).step(frame, head(frame), Client())
+
+
+def places(found: Step | None) -> list[Place]:
+    assert found is not None
+    return [each.place for each in found.sends]
+
+
+def produce(topics: Sequence[str], sequence: int, acks: int = -1) -> Any:
+    topic = ProduceRequest.TopicProduceData
+    records = plain.encode(
+        [plain.Record(b"k", b"v", (), 1)],
+        producer_id=PRODUCER,
+        producer_epoch=0,
+        base_sequence=sequence,
+    )
+    return ProduceRequest(
+        transactional_id=None,
+        acks=acks,
+        timeout_ms=1,
+        topic_data=[
+            topic(
+                name=name,
+                partition_data=[topic.PartitionProduceData(index=0, records=bytes(records))],
+            )
+            for name in topics
+        ],
+    )
+
+
+def codes(found: bytes | None) -> dict[str, int]:
+    assert found is not None
+    answer = ProduceResponse.decode(memoryview(found)[4:], version=9, header=True)
+    return {each.name: each.partition_responses[0].error_code for each in answer.responses}
+
+
+def test_records_of_held_topics_wait_and_others_do_not() -> None:
+    routes = Routes(held=frozenset({"held"}))
+    assert step(routes, produce(["held", "free"], 0), 9) is None
+    assert places(step(routes, produce(["free"], 0), 9)) == [AT_SOURCE]
+
+
+def test_records_of_a_promoted_topic_go_to_its_leader() -> None:
+    assert places(step(promoted(), produce(["moved"], 10), 9)) == [LEADER]
+
+
+def test_a_repeat_of_what_the_source_holds_is_done() -> None:
+    found = step(promoted(), produce(["moved"], 9), 9)
+    assert found is not None
+    assert not found.sends
+    assert codes(found.own) == {"moved": 46}
+
+
+def test_a_gap_is_refused_in_a_way_that_is_tried_again() -> None:
+    found = step(promoted(), produce(["moved"], 12), 9)
+    assert found is not None
+    assert codes(found.own) == {"moved": 6}
+
+
+def test_a_request_for_both_clusters_is_parted_and_its_answer_joined() -> None:
+    found = step(promoted(), produce(["moved", "other"], 10), 9)
+    assert places(found) == [LEADER, AT_SOURCE]
+    assert found is not None
+    assert found.join is not None
+    parts = [ProduceRequest.decode(memoryview(each.frame)[4:], version=9, header=True)
+             for each in found.sends]  # fmt: skip
+    assert [each.topic_data[0].name for each in parts] == ["moved", "other"]
+    topic = ProduceResponse.TopicProduceResponse
+    said = ProduceResponse(
+        responses=[
+            topic(
+                name="other",
+                partition_responses=[
+                    topic.PartitionProduceResponse(
+                        index=0,
+                        error_code=0,
+                        base_offset=5,
+                        log_append_time_ms=-1,
+                        log_start_offset=0,
+                        record_errors=[],
+                        error_message=None,
+                    )
+                ],
+            )
+        ],
+        throttle_time_ms=0,
+    )
+    joined = found.join([None, framed(said, 9)])
+    assert codes(joined) == {"moved": 6, "other": 0}, "the leg to the leader broke"
+
+
+@pytest.mark.parametrize("acks", [0, 1, -1])
+def test_a_request_without_acks_is_answered_to_the_gateway_alone(acks: int) -> None:
+    found = step(Routes(), produce(["t"], 0, acks), 9)
+    assert found is not None
+    assert found.silent == (acks == 0)
+    sent = ProduceRequest.decode(memoryview(found.sends[0].frame)[4:], version=9, header=True)
+    assert sent.acks == (acks or 1)
+
+
+def fetch(version: int, name: str, ident: UUID, epoch: int) -> Any:
+    topic = FetchRequest.FetchTopic
+    named = {"topic_id": ident} if version >= 13 else {"topic": name}
+    partition = topic.FetchPartition(
+        partition=0, fetch_offset=1, partition_max_bytes=1, current_leader_epoch=-1,
+        last_fetched_epoch=-1, log_start_offset=-1,
+    )  # fmt: skip
+    return FetchRequest(
+        cluster_id=None, replica_id=-1, max_wait_ms=1, min_bytes=1, max_bytes=1,
+        isolation_level=0, session_id=5 if epoch > 0 else 0, session_epoch=epoch,
+        topics=[topic(partitions=[partition], **named)] if epoch <= 0 else [],
+        forgotten_topics_data=[], rack_id="",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("version", [11, 12, 13, 14])
+def test_readers_of_a_promoted_topic_look_where_it_is(version: int) -> None:
+    found = step(promoted(), fetch(version, "moved", SOURCE_ID, -1), version)
+    assert found is not None
+    assert found.own is not None
+    said = FetchResponse.decode(memoryview(found.own)[4:], version=version, header=True)
+    assert said.responses[0].partitions[0].error_code == 6
+    other = step(promoted(), fetch(version, "other", UUID(int=9), -1), version)
+    assert places(other) == [AT_SOURCE]
+
+
+def test_a_session_of_before_ends_once() -> None:
+    routes, client = promoted(), Client()
+    steers = steering(routes)
+
+    def ask(epoch: int) -> Step | None:
+        frame = framed(fetch(12, "other", UUID(int=9), epoch), 12)
+        return steers.step(frame, head(frame), client)
+
+    first = ask(4)
+    assert first is not None
+    assert first.own is not None
+    said = FetchResponse.decode(memoryview(first.own)[4:], version=12, header=True)
+    assert said.error_code == 70
+    assert places(ask(0)) == [AT_SOURCE]
+    assert places(ask(1)) == [AT_SOURCE]
+
+
+def metadata(*names: str) -> Any:
+    topic = MetadataRequest.MetadataRequestTopic
+    return MetadataRequest(
+        topics=[topic(name=name, topic_id=UUID(int=0)) for name in names] or None,
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=False,
+    )
+
+
+def test_metadata_come_from_the_cluster_that_has_the_topics() -> None:
+    assert places(step(promoted(), metadata("moved"), 12)) == [TARGET]
+    assert places(step(promoted(), metadata("moved", "other"), 12)) == [AT_SOURCE]
+    assert places(step(promoted(), metadata(), 12)) == [AT_SOURCE]
+
+
+def finding(*groups: str) -> Any:
+    return FindCoordinatorRequest(key_type=0, coordinator_keys=[*groups])
+
+
+def test_a_promoted_group_is_found_on_the_target() -> None:
+    assert places(step(promoted(), finding("g"), 4)) == [TARGET]
+    assert places(step(promoted(), finding("other"), 4)) == [AT_SOURCE]
+    both = step(promoted(), finding("g", "other"), 4)
+    assert places(both) == [AT_SOURCE]
+    assert both is not None
+    sent = FindCoordinatorRequest.decode(
+        memoryview(both.sends[0].frame)[4:], version=4, header=True
+    )
+    assert sent.coordinator_keys == ["other"]
+
+
+def test_new_groups_are_of_the_target_once_all_topics_are() -> None:
+    routes = promoted()
+    routes.is_whole, routes.of_source = True, frozenset({"stays"})
+    assert places(step(routes, finding("new"), 4)) == [TARGET]
+    assert places(step(routes, finding("stays"), 4)) == [AT_SOURCE]
+
+
+def heartbeat() -> Any:
+    return HeartbeatRequest(group_id="g", generation_id=1, member_id="m", group_instance_id=None)
+
+
+def commit() -> Any:
+    return OffsetCommitRequest(
+        group_id="g",
+        generation_id_or_member_epoch=1,
+        member_id="m",
+        group_instance_id=None,
+        topics=[],
+    )
+
+
+def join() -> Any:
+    return JoinGroupRequest(
+        group_id="g", session_timeout_ms=1, rebalance_timeout_ms=1, member_id="m",
+        group_instance_id=None, protocol_type="consumer", protocols=[], reason=None,
+    )  # fmt: skip
+
+
+def test_a_classic_member_commits_and_its_join_is_held() -> None:
+    gathering = Gathering(frozenset({"g"}))
+    routes = Routes(gathering=gathering)
+    beat = step(routes, heartbeat(), 4)
+    assert beat is not None
+    assert beat.own is not None
+    said = HeartbeatResponse.decode(memoryview(beat.own)[4:], version=4, header=True)
+    assert said.error_code == 27
+    assert places(step(routes, commit(), 8)) == [AT_SOURCE]
+    assert step(routes, join(), 9) is None
+    assert gathering.come == {"g": {"m"}}
+    gathering.closed = True
+    assert step(routes, commit(), 8) is None
+    routes.undo()
+    assert places(step(routes, join(), 9)) == [AT_SOURCE]
+
+
+def test_a_promoted_group_is_served_by_the_target() -> None:
+    for message, version in ((heartbeat(), 4), (commit(), 8), (join(), 9)):
+        assert places(step(promoted(), message, version)) == [TARGET]
+
+
+def beat(epoch: int, owned: Sequence[Any] | None = None) -> Any:
+    return ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="m", member_epoch=epoch, instance_id=None, rack_id=None,
+        rebalance_timeout_ms=-1, subscribed_topic_names=None, server_assignor=None,
+        topic_partitions=owned,
+    )  # fmt: skip
+
+
+def said_of(found: Step | None) -> Any:
+    assert found is not None
+    assert found.own is not None
+    return ConsumerGroupHeartbeatResponse.decode(memoryview(found.own)[4:], version=0, header=True)
+
+
+def test_a_member_of_kip_848_gives_back_what_it_has() -> None:
+    gathering = Gathering(frozenset({"g"}))
+    routes = Routes(gathering=gathering)
+    answer = said_of(step(routes, beat(4), 0))
+    assert (answer.error_code, answer.member_epoch) == (0, 4)
+    assert [*answer.assignment.topic_partitions] == []
+    assert gathering.come == {}
+    assert said_of(step(routes, beat(0), 0)).error_code == 14, "nobody joins meanwhile"
+    step(routes, beat(4, []), 0)
+    assert gathering.come == {"g": {"m"}}
+    routes.undo()
+    assert said_of(step(routes, beat(4), 0)).error_code == 110, "it has nothing, and joins anew"
+    assert places(step(routes, beat(0), 0)) == [AT_SOURCE]
