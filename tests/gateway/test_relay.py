@@ -14,7 +14,7 @@ from towpath.gateway.legs import BrokerConnection
 from towpath.gateway.nodes import RelayedNodes
 from towpath.gateway.own import OwnAnswers
 from towpath.gateway.relay import ClientConnection
-from towpath.gateway.routes import SOURCE, Cluster, Place, Routes
+from towpath.gateway.routes import SOURCE, BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import Steering
 from towpath.model.nouns import ClusterId
 
@@ -54,7 +54,7 @@ async def serving(seen: Seen) -> asyncio.Server:
     steering = Steering(OwnAnswers(TAKEN), answers, routes, lambda: None)
 
     def client() -> ClientConnection:
-        def connect(of: ClientConnection, _: Place) -> BrokerConnection:
+        def connect(of: ClientConnection, _: BrokerPlace) -> BrokerConnection:
             return BrokerConnection(of, NoBroker())
 
         return ClientConnection(SOURCE, connect, steering, seen)

@@ -52,7 +52,7 @@ def served(
     )
     program = Program(tmp_path, "gateway", str(file), name="gateway")
     try:
-        wait_until(lambda: "listening on" in program.said, f"a gateway listens: {program.said}")
+        wait_until(lambda: "listening on" in program.said, f"a gateway listens: {program.said}", 60)
         yield Served(file, program, at, of_broker)
     finally:
         program.stop()

@@ -25,17 +25,17 @@ from towpath.gateway.frames import head
 from towpath.gateway.gathering import Gathering
 from towpath.gateway.nodes import RelayedNodes
 from towpath.gateway.own import OwnAnswers
-from towpath.gateway.routes import TARGET, Cluster, Place, Routes
+from towpath.gateway.routes import TARGET, BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import Steering
-from towpath.gateway.steps import Step
+from towpath.gateway.steps import RequestStep
 from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic
 from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName
 from towpath.wire import plain
 
 SOURCE_ID, TARGET_ID = UUID(int=1), UUID(int=2)
 PRODUCER = 1 << 62
-AT_SOURCE = Place(Cluster.SOURCE, 1)
-LEADER = Place(Cluster.TARGET, 7)
+AT_SOURCE = BrokerPlace(Cluster.SOURCE, 1)
+LEADER = BrokerPlace(Cluster.TARGET, 7)
 KINDS = dict.fromkeys(range(100), (0, 15))
 
 
@@ -76,12 +76,12 @@ def framed(message: Any, version: int) -> bytearray:
     return bytearray(message.encode(header=True, framed=True))
 
 
-def step(routes: Routes, message: Any, version: int) -> Step | None:
+def step(routes: Routes, message: Any, version: int) -> RequestStep | None:
     frame = framed(message, version)
     return steering(routes).step(frame, head(frame), Client())
 
 
-def places(found: Step | None) -> list[Place]:
+def places(found: RequestStep | None) -> list[BrokerPlace]:
     assert found is not None
     return [each.place for each in found.sends]
 
@@ -208,7 +208,7 @@ def test_a_session_of_before_ends_once() -> None:
     routes, client = promoted(), Client()
     steers = steering(routes)
 
-    def ask(epoch: int) -> Step | None:
+    def ask(epoch: int) -> RequestStep | None:
         frame = framed(fetch(12, "other", UUID(int=9), epoch), 12)
         return steers.step(frame, head(frame), client)
 
@@ -310,7 +310,7 @@ def beat(epoch: int, owned: Sequence[Any] | None = None) -> Any:
     )  # fmt: skip
 
 
-def said_of(found: Step | None) -> Any:
+def said_of(found: RequestStep | None) -> Any:
     assert found is not None
     assert found.own is not None
     return ConsumerGroupHeartbeatResponse.decode(memoryview(found.own)[4:], version=0, header=True)

@@ -26,7 +26,7 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SentBatch:
     """The beginning of a record batch.
 
     Attributes:
@@ -49,7 +49,7 @@ class Batch:
         return (self.sequence + self.records - 1) % _SEQUENCES
 
 
-class Verdict(Enum):
+class CutVerdict(Enum):
     """What to do with a batch for the target."""
 
     SEND = auto()
@@ -99,38 +99,43 @@ class CutTable:
                     key = (topic.topic, each.partition), last.id
                     self._known[key] = _Known(last.epoch, last.sequence)
 
-    def judge(self, place: Place, batch: Batch) -> Verdict:
+    def judge(self, place: Place, batch: SentBatch) -> CutVerdict:
         """Return what to do with a batch that a client sends to a promoted partition."""
         known = self._known.get((place, batch.producer))
         if known is None or batch.epoch > known.epoch:
-            return Verdict.SEND
+            return CutVerdict.SEND
         if batch.epoch < known.epoch:
-            return Verdict.FENCED
+            return CutVerdict.FENCED
         if (known.last - batch.last) % _SEQUENCES < _FAR:
-            return Verdict.REPEAT
+            return CutVerdict.REPEAT
         if known.flying:
-            return Verdict.WAIT
+            return CutVerdict.WAIT
         if known.taken:
-            return Verdict.SEND
+            return CutVerdict.SEND
         next_one = (known.last + 1) % _SEQUENCES == batch.sequence
-        return Verdict.FIRST if next_one else Verdict.EARLY
+        return CutVerdict.FIRST if next_one else CutVerdict.EARLY
 
-    def sent(self, place: Place, batch: Batch) -> None:
+    def sent(self, place: Place, batch: SentBatch) -> None:
         """Note that a batch is on its way to the target."""
         known = self._known.get((place, batch.producer))
         if known is not None and not known.taken and batch.epoch == known.epoch:
             known.flying = True
 
-    def answered(self, place: Place, batch: Batch, *, taken: bool) -> None:
-        """Note what became of a batch; `taken` is false also where no answer came."""
+    def answered(self, place: Place, batch: SentBatch, *, taken: bool) -> bool:
+        """Note what became of a batch; `taken` is false also where no answer came.
+
+        Returns:
+            Whether others may have waited for it.
+        """
         known = self._known.get((place, batch.producer))
         if known is None:
-            return
-        known.flying = False
+            return False
+        waited, known.flying = known.flying, False
         if taken:
             known.taken += 1
         if taken and (batch.epoch > known.epoch or known.taken >= KNOWN):
             del self._known[place, batch.producer]
+        return waited
 
     def knows(self, place: Place, producer: int, epoch: int, last: int) -> None:
         """Take in that the target knows a producer, as a gateway that begins finds it.

@@ -21,7 +21,7 @@ Answered = Callable[["bytearray | None"], None]
 """Called with an answer, `None` if none will come."""
 
 
-class Client(Protocol):
+class LegClient(Protocol):
     """The connection of a client, as far as connections to brokers need it."""
 
     def hold(self, slow: object) -> None:
@@ -62,7 +62,7 @@ class BrokerConnection(asyncio.Protocol):
         sent: How many requests were sent that write; `done`, how many of them were answered.
     """
 
-    def __init__(self, client: Client, watch: Watch) -> None:
+    def __init__(self, client: LegClient, watch: Watch) -> None:
         self._client, self._watch = client, watch
         self._frames = Frames(_SMALLEST_ANSWER)
         self._pending: deque[_Pending] = deque()

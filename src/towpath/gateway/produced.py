@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from towpath.gateway.cut import Batch, Place
+from towpath.gateway.cut import Place, SentBatch
 from towpath.gateway.frames import FrameError
 from towpath.gateway.recoding import decoded
 
@@ -38,7 +38,7 @@ def names(asked: Any) -> set[str]:
     return {topic.name for topic in asked.topic_data}
 
 
-def batches(asked: Any) -> dict[Place, Batch]:
+def batches(asked: Any) -> dict[Place, SentBatch]:
     """Return the batch of each partition of a request.
 
     Raises:
@@ -51,7 +51,7 @@ def batches(asked: Any) -> dict[Place, Batch]:
     }
 
 
-def _batch(records: bytes) -> Batch:
+def _batch(records: bytes) -> SentBatch:
     if len(records) < _LEAST or records[_MAGIC_AT] != 2:
         raise FrameError("a Produce request without a record batch")
     (length,) = struct.unpack_from(">i", records, 8)
@@ -59,7 +59,7 @@ def _batch(records: bytes) -> Batch:
         raise FrameError("a Produce request of several batches for a partition")
     producer, epoch, sequence, count = _PRODUCER.unpack_from(records, _PRODUCER_AT)
     (attributes,) = struct.unpack_from(">h", records, _ATTRIBUTES_AT)
-    return Batch(producer, epoch, sequence, count, bool(attributes & _TRANSACTIONAL))
+    return SentBatch(producer, epoch, sequence, count, bool(attributes & _TRANSACTIONAL))
 
 
 def part(asked: Any, places: Iterable[Place]) -> bytes:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from towpath.gateway import crafted, produced
-from towpath.gateway.cut import Batch, Verdict
+from towpath.gateway.cut import CutVerdict, SentBatch
 from towpath.gateway.cut import Place as Partition
 from towpath.gateway.frames import FrameError, Head
-from towpath.gateway.routes import Cluster, Place, Routes
-from towpath.gateway.steps import Joined, Sent, Step
+from towpath.gateway.routes import BrokerPlace, Cluster, Routes
+from towpath.gateway.steps import Joined, RequestStep, Sent
 
-_REFUSED: Mapping[Verdict, int] = {
-    Verdict.REPEAT: crafted.DUPLICATE_SEQUENCE,
-    Verdict.FENCED: crafted.OLD_EPOCH,
-    Verdict.EARLY: crafted.NOT_LEADER,
+_REFUSED: Mapping[CutVerdict, int] = {
+    CutVerdict.REPEAT: crafted.DUPLICATE_SEQUENCE,
+    CutVerdict.FENCED: crafted.OLD_EPOCH,
+    CutVerdict.EARLY: crafted.NOT_LEADER,
 }
 """Verdicts that the gateway tells itself, and how. A repeat is a success to every client; it has no
 offset, as the source has told that in the answer that was lost."""
@@ -34,8 +34,8 @@ class Producing:
         self._routes, self._wake = routes, wake
 
     def step(
-        self, frame: bytearray, head: Head, home: Place, *, silent: bool
-    ) -> tuple[Step | None, bool]:
+        self, frame: bytearray, head: Head, home: BrokerPlace, *, silent: bool
+    ) -> tuple[RequestStep | None, bool]:
         """Return what to do with a request, and whether it passes as if nothing moved.
 
         The step is `None` where it has to wait.
@@ -49,10 +49,10 @@ class Producing:
             return None, True
         batches = produced.batches(asked)
         codes: dict[Partition, int] = {}
-        parts: dict[Place, list[Partition]] = defaultdict(list)
+        parts: dict[BrokerPlace, list[Partition]] = defaultdict(list)
         for place, batch in batches.items():
             verdict, to = self._judge(place, batch, home)
-            if verdict is Verdict.WAIT:
+            if verdict is CutVerdict.WAIT:
                 return None, False
             if to is None:
                 codes[place] = _REFUSED.get(verdict, crafted.NOT_LEADER)
@@ -60,16 +60,18 @@ class Producing:
                 parts[to].append(place)
         return self._sent(asked, batches, codes, parts, silent=silent), False
 
-    def _judge(self, place: Partition, batch: Batch, home: Place) -> tuple[Verdict, Place | None]:
+    def _judge(
+        self, place: Partition, batch: SentBatch, home: BrokerPlace
+    ) -> tuple[CutVerdict, BrokerPlace | None]:
         """Return what to do with a batch, and where it goes; `None` for nowhere."""
         routes = self._routes
         if place[0] not in routes.topics:
             # A mirror topic is not written by clients before it is promoted.
-            return Verdict.SEND, home if home.cluster is Cluster.SOURCE else None
+            return CutVerdict.SEND, home if home.cluster is Cluster.SOURCE else None
         if batch.transactional:
             raise FrameError(f"a transaction for topic {place[0]}, which was promoted without it")
         verdict = routes.table.judge(place, batch)
-        if verdict in _REFUSED or verdict is Verdict.WAIT:
+        if verdict in _REFUSED or verdict is CutVerdict.WAIT:
             return verdict, None
         if home.cluster is Cluster.TARGET:
             return verdict, home
@@ -78,23 +80,23 @@ class Producing:
     def _sent(
         self,
         asked: Any,
-        batches: Mapping[Partition, Batch],
+        batches: Mapping[Partition, SentBatch],
         codes: Mapping[Partition, int],
-        parts: Mapping[Place, Sequence[Partition]],
+        parts: Mapping[BrokerPlace, Sequence[Partition]],
         *,
         silent: bool,
-    ) -> Step:
+    ) -> RequestStep:
         said = produced.refusals(codes)
         away = lambda place: produced.refusals({place: crafted.NOT_LEADER})[place]  # noqa: E731
         if not parts:
-            return Step(own=b"" if silent else produced.answer(asked, said, away))
+            return RequestStep(own=b"" if silent else produced.answer(asked, said, away))
         sends = []
         for to, places in parts.items():
             sends.append(Sent(to, produced.part(asked, places), None, writes=True))
             for place in places:
                 if to.cluster is Cluster.TARGET:
                     self._routes.table.sent(place, batches[place])
-        return Step(
+        return RequestStep(
             sends=tuple(sends),
             join=self._joined(asked, batches, said, parts, away),
             silent=silent,
@@ -103,13 +105,13 @@ class Producing:
     def _joined(
         self,
         asked: Any,
-        batches: Mapping[Partition, Batch],
+        batches: Mapping[Partition, SentBatch],
         said: Mapping[Partition, Any],
-        parts: Mapping[Place, Sequence[Partition]],
+        parts: Mapping[BrokerPlace, Sequence[Partition]],
         away: Callable[[Partition], Any],
     ) -> Joined:
         def join(answers: Sequence[bytes | bytearray | None]) -> bytes:
-            found = dict(said)
+            found, waited = dict(said), False
             for (to, places), answer in zip(parts.items(), answers, strict=True):
                 told = {} if answer is None else produced.results(answer, asked.API_VERSION)
                 found |= told
@@ -117,8 +119,10 @@ class Producing:
                     if to.cluster is Cluster.TARGET:
                         code = told[place].error_code if place in told else crafted.NOT_LEADER
                         taken = code in {0, crafted.DUPLICATE_SEQUENCE}
-                        self._routes.table.answered(place, batches[place], taken=taken)
-            self._wake()
+                        table = self._routes.table
+                        waited |= table.answered(place, batches[place], taken=taken)
+            if waited:
+                self._wake()
             return produced.answer(asked, found, away)
 
         return join

@@ -64,7 +64,7 @@ class UndoneError(TowpathError):
     """A promotion cannot go on, and is undone."""
 
 
-class Serving(Protocol):
+class PromotingGateway(Protocol):
     """The gateway, as far as promotions need it.
 
     Attributes:
@@ -104,7 +104,7 @@ class Promoter:
         self,
         link: OpenLink,
         book: GatewayBook,
-        gateway: Serving,
+        gateway: PromotingGateway,
         in_loop: Callable[[Callable[[], None]], object] = lambda what: what(),
     ) -> None:
         self._link, self._book, self._gateway, self.in_loop = link, book, gateway, in_loop
@@ -495,6 +495,14 @@ class _Attempt:
         found = self._link.source.producers.states(scope.partitions, patience=patience)
         for tp, error in found.failed.items():
             raise UndoneError(f"the producers of {tp} are unknown: {error}")
+        for tp, states in found.items():
+            if any(each.open_since >= 0 for each in states):
+                raise UndoneError(f"a transaction has begun in {tp}")
+        now = self._link.source.topics.describe(scope.topics)
+        for name, info in scope.topics.items():
+            same = name in now and (now[name].id, len(now[name].partitions))
+            if same != (info.id, len(info.partitions)):
+                raise UndoneError(f"topic {name} was changed at the source meanwhile")
         last = {
             tp: tuple(
                 LastBatch(id=each.id, epoch=each.epoch, sequence=each.last_sequence)

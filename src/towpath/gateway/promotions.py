@@ -7,7 +7,7 @@ import threading
 import time
 
 from towpath.gateway.book import GatewayBook
-from towpath.gateway.promoter import Promoter, Serving
+from towpath.gateway.promoter import Promoter, PromotingGateway
 from towpath.ledger.entries import Promotion, PromotionStage
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import TowpathError
@@ -27,7 +27,7 @@ class Promotions:
         gateway: The gateway.
     """
 
-    def __init__(self, link: OpenLink, gateway: Serving) -> None:
+    def __init__(self, link: OpenLink, gateway: PromotingGateway) -> None:
         self._link = link
         self._book = GatewayBook(link)
         self._promoter = Promoter(link, self._book, gateway)

@@ -14,9 +14,9 @@ from typing import Protocol
 
 from towpath.gateway.frames import SMALLEST, FrameError, Frames, Head, head
 from towpath.gateway.legs import BrokerConnection
-from towpath.gateway.routes import Place
+from towpath.gateway.routes import BrokerPlace
 from towpath.gateway.steering import Steering
-from towpath.gateway.steps import Sent, Step
+from towpath.gateway.steps import RequestStep, Sent
 
 
 class Told(Protocol):
@@ -41,7 +41,7 @@ class _Due:
         whole: The answer for the client, once it is there.
     """
 
-    step: Step
+    step: RequestStep
     version: int
     answers: list[bytes | bytearray | None] = field(default_factory=list)
     left: int = 0
@@ -64,8 +64,8 @@ class ClientConnection(asyncio.Protocol):
 
     def __init__(
         self,
-        home: Place,
-        connect: Callable[[ClientConnection, Place], BrokerConnection],
+        home: BrokerPlace,
+        connect: Callable[[ClientConnection, BrokerPlace], BrokerConnection],
         steering: Steering,
         told: Told,
     ) -> None:
@@ -74,7 +74,7 @@ class ClientConnection(asyncio.Protocol):
         self._frames = Frames(SMALLEST)
         self._queue: deque[bytearray] = deque()
         self._due: deque[_Due] = deque()
-        self._legs: dict[Place, BrokerConnection] = {}
+        self._legs: dict[BrokerPlace, BrokerConnection] = {}
         self._why = ""
         self._waits_for = set[object]()
         self._is_over = False

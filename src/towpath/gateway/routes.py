@@ -22,7 +22,7 @@ class Cluster(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BrokerPlace:
     """Where a request goes: a broker of a cluster, or any of them.
 
     Attributes:
@@ -34,8 +34,8 @@ class Place:
     broker: int | None = None
 
 
-SOURCE = Place(Cluster.SOURCE)
-TARGET = Place(Cluster.TARGET)
+SOURCE = BrokerPlace(Cluster.SOURCE)
+TARGET = BrokerPlace(Cluster.TARGET)
 
 
 @dataclass(slots=True)
@@ -100,11 +100,11 @@ class Routes:
         """Take in that a member was heard of."""
         self.seen.setdefault(group, set()).add(member)
 
-    def leader(self, topic: str, partition: int) -> Place | None:
+    def leader(self, topic: str, partition: int) -> BrokerPlace | None:
         """Return the leader of a promoted partition, `None` if it has none."""
         tp = TopicPartition(TopicName(topic), partition)
         broker = self.view.leader(tp) if self.view is not None else None
-        return Place(Cluster.TARGET, broker.id) if broker is not None else None
+        return BrokerPlace(Cluster.TARGET, broker.id) if broker is not None else None
 
     def promoted(self, names: Iterable[str]) -> set[str]:
         """Return those of the topics that are promoted."""

@@ -20,7 +20,7 @@ from towpath.gateway.merging import Merging
 from towpath.gateway.nodes import RelayedNode, RelayedNodes
 from towpath.gateway.own import OwnAnswers
 from towpath.gateway.relay import ClientConnection
-from towpath.gateway.routes import SOURCE, Cluster, Place, Routes
+from towpath.gateway.routes import SOURCE, BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import Steering
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import ClusterId
@@ -155,7 +155,7 @@ class Gateway:
         for client in [*self._clients]:
             client.go_on()
 
-    def _brokers(self, place: Place) -> Sequence[Address]:
+    def _brokers(self, place: BrokerPlace) -> Sequence[Address]:
         """Return where to connect; of several brokers, another one is first each time."""
         nodes = self.nodes if place.cluster is Cluster.SOURCE else self.targets
         if place.broker is not None:
@@ -171,11 +171,11 @@ class Gateway:
 
         def opened(number: int, node: RelayedNode) -> None:
             at = self._host, node.shown[1]
-            self._listen(at, f"gateway.{section}.{number}", Place(cluster, number))
+            self._listen(at, f"gateway.{section}.{number}", BrokerPlace(cluster, number))
 
         return opened
 
-    def _listen(self, at: Address, key: str, home: Place) -> None:
+    def _listen(self, at: Address, key: str, home: BrokerPlace) -> None:
         family = socket.AF_INET6 if ":" in at[0] else socket.AF_INET
         try:
             listener = socket.create_server(at, family=family, backlog=_BACKLOG)
@@ -189,15 +189,15 @@ class Gateway:
         made = self._loop.create_server(lambda: self._client(home), sock=listener)
         self._servers.append(self._loop.create_task(made))
 
-    def _client(self, home: Place) -> ClientConnection:
+    def _client(self, home: BrokerPlace) -> ClientConnection:
         return ClientConnection(home, self._leg, self._steering, self)
 
-    def _leg(self, client: ClientConnection, place: Place) -> BrokerConnection:
+    def _leg(self, client: ClientConnection, place: BrokerPlace) -> BrokerConnection:
         leg = BrokerConnection(client, self)
         leg.opening = self._loop.create_task(self._connect(leg, place))
         return leg
 
-    async def _connect(self, leg: BrokerConnection, place: Place) -> None:
+    async def _connect(self, leg: BrokerConnection, place: BrokerPlace) -> None:
         """Connect to the first of the brokers of a place that accepts it."""
         why = "the cluster has no such broker"
         cluster = self._config.source if place.cluster is Cluster.SOURCE else self._config.target

@@ -37,14 +37,14 @@ from towpath.gateway.own import OwnAnswers
 from towpath.gateway.produced import taken
 from towpath.gateway.producing import Producing
 from towpath.gateway.recoding import Change, decoded, recoded
-from towpath.gateway.routes import SOURCE, TARGET, Cluster, Place, Routes
-from towpath.gateway.steps import Sent, Step
+from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster, Routes
+from towpath.gateway.steps import RequestStep, Sent
 
 _GROUP = 0
 _TOPIC = 2
 
 
-class Asking(Protocol):
+class RelayedClient(Protocol):
     """A client's connection, as far as steering needs it.
 
     Attributes:
@@ -52,11 +52,11 @@ class Asking(Protocol):
         whole_at: How many promotions there were when it last named all partitions of a Fetch.
     """
 
-    home: Place
+    home: BrokerPlace
     whole_at: int
 
 
-_Handler = Callable[[Any, bytearray, Head, Asking], Step | None]
+_Handler = Callable[[Any, bytearray, Head, RelayedClient], RequestStep | None]
 
 
 class Steering:
@@ -100,7 +100,7 @@ class Steering:
         self._handlers = {**decoded_by, **of_groups}
         self._of_groups = frozenset(of_groups)
 
-    def step(self, frame: bytearray, asked: Head, client: Asking) -> Step | None:
+    def step(self, frame: bytearray, asked: Head, client: RelayedClient) -> RequestStep | None:
         """Return what to do with a request, `None` if it has to wait.
 
         Raises:
@@ -108,7 +108,7 @@ class Steering:
         """
         own = self._own.answer(frame, asked)
         if own is not None:
-            return Step(own=own)
+            return RequestStep(own=own)
         if not self._own.takes(asked):
             raise FrameError(f"request {asked.key} of version {asked.version} is not relayed")
         if asked.key == Api.PRODUCE:
@@ -124,18 +124,18 @@ class Steering:
         return self._to(client.home, frame, asked)
 
     def _to(
-        self, place: Place, frame: bytearray, asked: Head, change: Change | None = None
-    ) -> Step:
+        self, place: BrokerPlace, frame: bytearray, asked: Head, change: Change | None = None
+    ) -> RequestStep:
         """Relay a request; its answer is changed as always."""
         alter = CHANGES.get(asked.key)
         sent = frame if alter is None else alter(frame, asked.version)
         change = change or self._answers[place.cluster].change_of(asked.key)
         writes = asked.key in {Api.OFFSET_COMMIT, Api.TXN_OFFSET_COMMIT}
-        return Step(sends=(Sent(place, sent, change, writes=writes),))
+        return RequestStep(sends=(Sent(place, sent, change, writes=writes),))
 
     # Records
 
-    def _produce(self, frame: bytearray, asked: Head, client: Asking) -> Step | None:
+    def _produce(self, frame: bytearray, asked: Head, client: RelayedClient) -> RequestStep | None:
         silent = acks_of(frame, asked) == 0
         if silent:
             # The answer to it is kept from the client, and tells that the broker has done it.
@@ -146,9 +146,11 @@ class Steering:
             if not passes:
                 return step
         change = taken if silent else None
-        return Step(sends=(Sent(client.home, frame, change, writes=True),), silent=silent)
+        return RequestStep(sends=(Sent(client.home, frame, change, writes=True),), silent=silent)
 
-    def _fetch(self, asked: Any, frame: bytearray, head: Head, client: Asking) -> Step:
+    def _fetch(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep:
         routes = self._routes
         if client.home.cluster is Cluster.SOURCE and routes.topics:
             if any(
@@ -157,22 +159,24 @@ class Steering:
                 else topic.topic_id in routes.source_ids or topic.topic_id in routes.target_ids
                 for topic in asked.topics
             ):
-                return Step(own=crafted.elsewhere(asked, head))
+                return RequestStep(own=crafted.elsewhere(asked, head))
             goes_on = head.version >= _FETCH_SESSIONS and asked.session_epoch > 0
             if goes_on and client.whole_at != routes.turns:
-                return Step(own=crafted.no_session(head))
+                return RequestStep(own=crafted.no_session(head))
             client.whole_at = routes.turns
         return self._to(client.home, frame, head)
 
-    def _list(self, asked: Any, frame: bytearray, head: Head, client: Asking) -> Step:
+    def _list(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
         is_source = client.home.cluster is Cluster.SOURCE
         if is_source and self._routes.promoted(topic.name for topic in asked.topics):
-            return Step(own=crafted.offsets_elsewhere(asked, head))
+            return RequestStep(own=crafted.offsets_elsewhere(asked, head))
         return self._to(client.home, frame, head)
 
     # Where things are
 
-    def _metadata(self, asked: Any, frame: bytearray, head: Head, client: Asking) -> Step:
+    def _metadata(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep:
         routes = self._routes
         named = asked.topics or ()
         if named and all(
@@ -184,7 +188,9 @@ class Steering:
             return self._to(_of(Cluster.TARGET, client.home), frame, head)
         return self._to(_of(Cluster.SOURCE, client.home), frame, head)
 
-    def _coordinator(self, asked: Any, frame: bytearray, head: Head, client: Asking) -> Step:
+    def _coordinator(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep:
         routes = self._routes
         keys = [asked.key] if head.version < _SEVERAL_KEYS else [*asked.coordinator_keys]
         moved = [key for key in keys if asked.key_type in {None, _GROUP} and routes.moves(key)]
@@ -201,7 +207,9 @@ class Steering:
         sent = bytearray(recoded(FindCoordinatorRequest, fewer, frame, head.version))
         return self._to(place, sent, head, self._answers[place.cluster].away(moved))
 
-    def _topics(self, asked: Any, frame: bytearray, head: Head, client: Asking) -> Step:
+    def _topics(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep:
         """Relay changes of topics to the cluster that has them."""
         names = [*_topics_of(asked, head, self._routes)]
         moved = self._routes.promoted(names)
@@ -213,7 +221,9 @@ class Steering:
 
     # Groups
 
-    def _of_group(self, asked: Any, frame: bytearray, head: Head, client: Asking) -> Step:
+    def _of_group(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep:
         """Relay what a member or a client asks of its group."""
         groups = {*_groups_of(asked)}
         moved = {group for group in groups if self._routes.moves(group)}
@@ -223,44 +233,50 @@ class Steering:
             return self._to(_of(Cluster.TARGET, client.home), frame, head)
         return self._to(_of(Cluster.SOURCE, client.home), frame, head)
 
-    def _commit(self, asked: Any, frame: bytearray, head: Head, client: Asking) -> Step | None:
+    def _commit(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep | None:
         gathering = self._routes.gathers(asked.group_id)
         if gathering is not None and gathering.closed:
             return None
         return self._of_group(asked, frame, head, client)
 
-    def _join(self, asked: Any, frame: bytearray, head: Head, client: Asking) -> Step | None:
+    def _join(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep | None:
         gathering = self._routes.gathers(asked.group_id)
         if gathering is not None:
             gathering.joins(asked.group_id, asked.member_id)
             return None
         return self._of_group(asked, frame, head, client)
 
-    def _heartbeat(self, asked: Any, frame: bytearray, head: Head, client: Asking) -> Step:
+    def _heartbeat(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep:
         self._routes.saw(asked.group_id, asked.member_id)
         if self._routes.gathers(asked.group_id) is not None:
-            return Step(own=crafted.rebalancing(head))
+            return RequestStep(own=crafted.rebalancing(head))
         return self._of_group(asked, frame, head, client)
 
-    def _sync(self, asked: Any, frame: bytearray, head: Head, client: Asking) -> Step:
+    def _sync(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
         if self._routes.gathers(asked.group_id) is not None:
-            return Step(own=crafted.not_synced(head))
+            return RequestStep(own=crafted.not_synced(head))
         return self._of_group(asked, frame, head, client)
 
-    def _beat(self, asked: Any, frame: bytearray, head: Head, client: Asking) -> Step:
+    def _beat(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
         """Answer or relay a heartbeat of KIP-848."""
         routes, group, member = self._routes, asked.group_id, asked.member_id
         routes.saw(group, member)
         gathering, epoch = routes.gathers(group), asked.member_epoch
         if gathering is not None and epoch == 0:
-            return Step(own=crafted.beat_refused(head, member, crafted.LOADING))
+            return RequestStep(own=crafted.beat_refused(head, member, crafted.LOADING))
         if gathering is not None and epoch > 0:
             gathering.beats(group, member, asked.topic_partitions)
-            return Step(own=crafted.nothing_assigned(head, member, epoch))
+            return RequestStep(own=crafted.nothing_assigned(head, member, epoch))
         if (group, member) in routes.rejoining:
             routes.rejoining.discard((group, member))
             if epoch > 0 and not routes.moves(group):
-                return Step(own=crafted.beat_refused(head, member, crafted.FENCED_EPOCH))
+                return RequestStep(own=crafted.beat_refused(head, member, crafted.FENCED_EPOCH))
         return self._of_group(asked, frame, head, client)
 
 
@@ -271,7 +287,7 @@ _OF_SOURCE = frozenset({Api.FETCH, Api.LIST_OFFSETS})
 _FETCH_SESSIONS, _FETCH_IDS, _SEVERAL_KEYS, _TOPICS_BY_ID, _GROUPS = 7, 13, 4, 6, 8
 
 
-def _of(cluster: Cluster, home: Place) -> Place:
+def _of(cluster: Cluster, home: BrokerPlace) -> BrokerPlace:
     """Return the client's own broker, if it is of a cluster; else any broker of that."""
     if home.cluster is cluster:
         return home

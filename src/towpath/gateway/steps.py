@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from towpath.gateway.recoding import Change
-from towpath.gateway.routes import Place
+from towpath.gateway.routes import BrokerPlace
 
 Joined = Callable[[Sequence["bytes | bytearray | None"]], bytes]
 """Makes one answer of those of brokers; `None` stands for one that did not come."""
@@ -23,14 +23,14 @@ class Sent:
         writes: Whether a promotion has to wait for its answer.
     """
 
-    place: Place
+    place: BrokerPlace
     frame: bytes | bytearray
     change: Change | None
     writes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RequestStep:
     """What becomes of a request.
 
     Attributes:
