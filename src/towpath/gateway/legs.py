@@ -156,7 +156,7 @@ class BrokerConnection(asyncio.Protocol):
     def leave(self) -> None:
         """End the connection once all that writes was answered: the client is gone."""
         self._is_left = True
-        if self._transport is None or self.done == self.sent:
+        if self.done == self.sent:
             self.end()
         else:
             self.resume()
