@@ -1,0 +1,83 @@
+"""A connection to a broker ends when nothing that writes is on its way any more."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+
+from towpath.gateway.drains import DOUBT, Drains
+from towpath.gateway.legs import BrokerConnection
+
+
+class Wire(asyncio.Transport):
+    """What was written, and whether it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written, self.is_over = b"", False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += bytes(data)
+
+    def is_closing(self) -> bool:
+        return self.is_over
+
+    def abort(self) -> None:
+        self.is_over = True
+
+    def resume_reading(self) -> None:
+        pass
+
+
+class Sender:
+    """A client's connection."""
+
+    def hold(self, slow: object) -> None:
+        del slow
+
+    def release(self, slow: object) -> None:
+        del slow
+
+    def lost(self, leg: BrokerConnection, why: str) -> None:
+        del leg, why
+
+
+def answer(correlation: int) -> bytes:
+    return struct.pack(">ii", 4, correlation)
+
+
+def test_what_a_client_wrote_before_it_left_reaches_the_broker() -> None:
+    drains, wire = Drains(lambda: 0.0), Wire()
+    leg = BrokerConnection(Sender(), drains)
+    leg.send(b"records", 1, lambda _: None, writes=True)
+    leg.leave()
+    marks = drains.marks()
+    leg.connection_made(wire)
+    assert wire.written == b"records"
+    assert not wire.is_over
+    assert not drains.drained(marks)
+    leg.data_received(answer(1))
+    assert wire.is_over
+    assert drains.drained(marks)
+
+
+def test_a_connection_that_breaks_with_records_on_it_leaves_a_doubt() -> None:
+    now = 100.0
+    drains = Drains(lambda: now)
+    answers: list[object] = []
+    leg = BrokerConnection(Sender(), drains)
+    leg.send(b"records", 1, answers.append, writes=True)
+    leg.connection_made(Wire())
+    leg.connection_lost(None)
+    assert answers == [None]
+    assert not drains.drained({})
+    now += DOUBT
+    assert drains.drained({})
+
+
+def test_a_connection_that_never_stood_leaves_none() -> None:
+    drains = Drains(lambda: 100.0)
+    leg = BrokerConnection(Sender(), drains)
+    leg.send(b"records", 1, lambda _: None, writes=True)
+    leg.failed("it is away")
+    assert drains.drained({})
