@@ -53,7 +53,7 @@ COMMANDS = {
     "salvage": "Show and replay what one cluster alone had, where both were written.",
     "remove": "End a link for good, by removing its books.",
     "gateway": "Relay clients to the cluster that serves them.",
-    "promote": "Move topics and groups to the target while clients stay connected.",
+    "promote": "Move topics to the target, while clients stay connected.",
     "restore": "Bring archived topics back into a cluster.",
     "kraft": "Bring a cluster from ZooKeeper to KRaft, and back while it can go back.",
     "checkpoints": "Apply the checkpoints of MirrorMaker 2 to consumer groups.",
