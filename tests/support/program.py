@@ -36,13 +36,18 @@ class Program:
     """One start of `towpath`, the leader of its own process group."""
 
     def __init__(
-        self, folder: Path, *arguments: str, env: Mapping[str, str] | None = None, name: str = "run"
+        self,
+        folder: Path,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        name: str = "run",
+        module: str = "towpath",
     ) -> None:
         self._arguments = arguments
         self.out, self.err = folder / f"{name}.out", folder / f"{name}.err"
         with self.out.open("wb") as out, self.err.open("wb") as err:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "towpath", *arguments],
+                [sys.executable, "-m", module, *arguments],
                 env=environment(env),
                 stdin=subprocess.DEVNULL,
                 stdout=out,

@@ -34,6 +34,8 @@ class Api(IntEnum):
     CREATE_TOPICS = 19
     DELETE_TOPICS = 20
     INIT_PRODUCER_ID = 22
+    ADD_PARTITIONS_TO_TXN = 24
+    ADD_OFFSETS_TO_TXN = 25
     TXN_OFFSET_COMMIT = 28
     DESCRIBE_CONFIGS = 32
     CREATE_PARTITIONS = 37
@@ -63,8 +65,8 @@ _NEWEST: Mapping[int, int] = {
     Api.DELETE_TOPICS: 6,
     21: 2,  # DeleteRecords
     Api.INIT_PRODUCER_ID: 5,
-    24: 3,  # AddPartitionsToTxn
-    25: 3,  # AddOffsetsToTxn
+    Api.ADD_PARTITIONS_TO_TXN: 3,
+    Api.ADD_OFFSETS_TO_TXN: 3,
     26: 3,  # EndTxn
     Api.TXN_OFFSET_COMMIT: 3,
     29: 3,  # DescribeAcls

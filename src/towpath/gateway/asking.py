@@ -11,11 +11,13 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
-from towpath.ledger.alive import this_host
-from towpath.ledger.entries import Promotion, PromotionStage
+from towpath.ledger.alive import is_gone, this_host, this_space
+from towpath.ledger.entries import GatewaySign, Promotion, PromotionStage
 from towpath.ledger.ledger import FACTS
 from towpath.ledger.link import OpenLink
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
 from towpath.runtime.user import this_user
@@ -27,18 +29,33 @@ _OPEN = frozenset({PromotionStage.ASKED.value, PromotionStage.RUNNING.value})
 
 
 def ask(
-    link: OpenLink, topics: Sequence[TopicName], stop: threading.Event, *, dry_run: bool
+    link: OpenLink,
+    topics: Sequence[TopicName],
+    stop: threading.Event,
+    *,
+    dry_run: bool,
+    gone: str = "",
 ) -> Promotion:
     """Ask the gateway of a link, and wait for what it says.
+
+    Args:
+        link: The link.
+        topics: The topics, none for all.
+        stop: Set when it is not waited for any longer.
+        dry_run: Nothing is to be changed.
+        gone: The name of a gateway that was killed, "" for none.
 
     Returns:
         The request: still `asked` if no gateway took it, `running` if `stop` was set.
 
     Raises:
         ClusterError: The target does not answer.
+        ConfigError: There is no such gateway, or it has not ended.
         LedgerError: The link has no ledger yet: it never ran.
     """
     link.look()
+    if gone:
+        _bury(link, gone)
     asked = Promotion(
         link=link.name,
         name=uuid.uuid4().hex[:16],
@@ -50,25 +67,58 @@ def ask(
         at=now_ms(),
     )
     link.ledger.append([asked])
-    patience = Deadline.after(_ANSWER)
-    found = asked
+    return _followed(link, asked, stop, Deadline.after(_ANSWER))
+
+
+def _bury(link: OpenLink, name: str) -> None:
+    """Tell that a gateway serves nobody any more, which could not tell it itself.
+
+    Raises:
+        ConfigError: There is none of this name, or it runs on this machine.
+    """
+    entries = link.ledger.another().read(
+        FACTS, wanted=lambda key: key[:2] == (GatewaySign.kind, link.name)
+    )
+    signs = {each.name: each for each in entries if isinstance(each, GatewaySign)}
+    found = signs.get(name)
+    why = "the ledger knows no gateway of this name; `towpath promote FILE --dry-run` names them"
+    if found is not None:
+        here = found.host == this_host() and found.space == this_space() and not is_gone(found)
+        why = f"that gateway runs on this machine as pid {found.pid}; stop it" if here else ""
+    if found is None or why:
+        raise ConfigError((ConfigProblem("--gone", why),))
+    link.ledger.append([replace(found, over=True)])
+
+
+def _followed(
+    link: OpenLink, found: Promotion, stop: threading.Event, patience: Deadline
+) -> Promotion:
+    """Return what becomes of a request; a gateway has to take it within some time."""
     while found.state in _OPEN and not stop.is_set():
-        found = _newest(link, found)
+        found = next(reversed(_new(link, found, _LOOK)), found)
         if found.state == PromotionStage.ASKED.value and patience.over:
             break
     return found
 
 
-def withdraw(link: OpenLink, asked: Promotion) -> Promotion:
-    """Take a request back that no gateway has taken."""
-    why = "no gateway of the link took the request; does `towpath gateway FILE` run?"
-    undone = replace(asked, state=PromotionStage.UNDONE.value, told=(why,))
+def withdraw(link: OpenLink, asked: Promotion, stop: threading.Event) -> Promotion:
+    """Take a request back that no gateway has taken.
+
+    A gateway may take it at the same moment: what is first in the ledger holds. Where that is the
+    gateway's word, its answer is waited for.
+    """
+    why = Reason.of(ReasonCode.PROMOTE_NO_GATEWAY)
+    undone = replace(asked, state=PromotionStage.UNDONE.value, reasons=(why,))
     link.ledger.append([undone])
-    return undone
+    new = [each for each in _new(link, asked, 0.0) if each.state != PromotionStage.ASKED]
+    if not new or not new[0].gateway:
+        return undone
+    found = next((each for each in reversed(new) if each.gateway), undone)
+    return _followed(link, found, stop, Deadline.after(_ANSWER))
 
 
-def _newest(link: OpenLink, asked: Promotion) -> Promotion:
+def _new(link: OpenLink, asked: Promotion, wait: float) -> list[Promotion]:
+    """Return what was written of a request since the last look, in its order."""
     wanted = Promotion.kind, link.name, (asked.name,)
-    new = link.ledger.read(FACTS, wait=_LOOK, wanted=lambda key: key == wanted)
-    found = [each for each in new if isinstance(each, Promotion)]
-    return found[-1] if found else asked
+    new = link.ledger.read(FACTS, wait=wait, wanted=lambda key: key == wanted)
+    return [each for each in new if isinstance(each, Promotion)]

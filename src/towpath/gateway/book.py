@@ -28,6 +28,7 @@ from towpath.ledger.ledger import FACTS, Ledger
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, LedgerError, RefusedError
 from towpath.model.nouns import Side
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
 from towpath.wire import plain
@@ -58,6 +59,7 @@ class GatewayBook:
         self._who: ProducerEpoch | None = None
         self._sequence = 0
         self._asked: dict[str, Promotion] = {}
+        self._running, self._withdrawn = set[str](), set[str]()
         self.name = uuid.uuid4().hex[:16]
         self.signs: dict[str, GatewaySign] = {}
         self.promoted: dict[str, Promoted] = {}
@@ -75,8 +77,8 @@ class GatewayBook:
             if asked.state in _OPEN:
                 done = asked.name in self.promoted
                 state = PromotionStage.PROMOTED if done else PromotionStage.UNDONE
-                why = "the gateway that worked on it ended; another one tells this"
-                self.note(replace(asked, state=state.value, told=(why,)))
+                why = () if done else (Reason.of(ReasonCode.PROMOTE_ENDED),)
+                self.note(replace(asked, state=state.value, reasons=why))
         self.read()
 
     def renew(self) -> None:
@@ -118,12 +120,30 @@ class GatewayBook:
                 case GatewaySign():
                     self.signs[entry.name] = entry
                 case Promotion():
-                    self._asked[entry.name] = entry
+                    self._heard(entry)
                 case Promoted():
                     self.promoted[entry.name] = entry
                 case _:
                     pass
         return [each for each in self._asked.values() if each.state == PromotionStage.ASKED]
+
+    def _heard(self, asked: Promotion) -> None:
+        """Take in a request, or what became of it; what was written first holds."""
+        if asked.state == PromotionStage.RUNNING:
+            self._running.add(asked.name)
+        is_withdrawn = asked.state == PromotionStage.UNDONE and not asked.gateway
+        if is_withdrawn and asked.name not in self._running:
+            self._withdrawn.add(asked.name)
+        self._asked[asked.name] = asked
+
+    def take(self, asked: Promotion) -> bool:
+        """Tell that this gateway works on a request; return whether it may.
+
+        Whoever asked takes a request back that nobody took, and may do so at the same time.
+        """
+        self.note(replace(asked, state=PromotionStage.RUNNING.value))
+        self.read()
+        return asked.name not in self._withdrawn
 
     def forget(self, asked: Promotion) -> None:
         """Take in that a request needs no more work."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from towpath.cluster.data.client import Client
 from towpath.ledger.alive import this_host
@@ -23,6 +23,7 @@ from towpath.ledger.states import (
 )
 from towpath.model.errors import TowpathError
 from towpath.model.nouns import Side, TargetOffset, TopicName
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.target.fences import Fencer, fence_of
 from towpath.runtime.clock import now_ms
 from towpath.runtime.user import this_user
@@ -32,8 +33,21 @@ _FENCES = 5.0
 """Seconds for the fences; where they cannot be written, the seal must do."""
 
 
-def close_topics(link: OpenLink, topics: Sequence[TopicName]) -> list[str]:
-    """Let nobody copy topics any more; return what could not be done, in sentences.
+@dataclass(frozen=True, slots=True)
+class ClosedTopics:
+    """What became of the end of mirroring.
+
+    Attributes:
+        troubles: What could not be done.
+        again: Whether it must be tried again.
+    """
+
+    troubles: list[Reason]
+    again: bool = False
+
+
+def close_topics(link: OpenLink, topics: Sequence[TopicName]) -> ClosedTopics:
+    """Let nobody copy topics any more.
 
     Runs read the state of a topic, and stop. A run that is frozen may have read it before: what it
     sends later is refused by the fences.
@@ -46,7 +60,7 @@ def close_topics(link: OpenLink, topics: Sequence[TopicName]) -> list[str]:
             name: each for name, each in states.items() if not isinstance(each, FailedOver)
         }
         if not open_ones:
-            return []
+            return ClosedTopics([])
         link.raise_level(STATES_LEVEL)
         sealed = {name: _sealed(each, by) for name, each in open_ones.items()}
         _write(link, [*sealed.values()])
@@ -63,8 +77,12 @@ def close_topics(link: OpenLink, topics: Sequence[TopicName]) -> list[str]:
         ]
         _write(link, ended)
     except TowpathError as error:
-        return [f"the link may still copy the topics; stop its run: {error}"]
-    return unfenced
+        return ClosedTopics([_trouble(f"stop its run; {error}")], again=True)
+    return ClosedTopics([*map(_trouble, unfenced)])
+
+
+def _trouble(text: str) -> Reason:
+    return Reason.of(ReasonCode.PROMOTE_OPEN, text=text)
 
 
 def _now(link: OpenLink, topic: TopicName) -> AnyState:

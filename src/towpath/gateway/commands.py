@@ -18,7 +18,12 @@ from towpath.cluster.connect.connection import greet
 from towpath.cluster.connect.exchange import Versions, address_text
 from towpath.cluster.metadata import Broker
 from towpath.gateway.asking import ask, withdraw
-from towpath.gateway.json_outputs import GatewayJson, PromotionJson, RelayedNodeJson
+from towpath.gateway.json_outputs import (
+    GatewayJson,
+    PromotionJson,
+    PromotionReasonJson,
+    RelayedNodeJson,
+)
 from towpath.gateway.nodes import shown
 from towpath.gateway.promotions import Promotions
 from towpath.gateway.server import Behind, Gateway
@@ -26,6 +31,7 @@ from towpath.ledger.entries import Promotion, PromotionStage
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import Side, TopicName
+from towpath.runbook import pointers
 from towpath.runtime import log
 from towpath.runtime.deadline import Deadline
 from towpath.runtime.log import LogLevel, LogWanted
@@ -99,7 +105,7 @@ async def _serve(
     link: OpenLink, section: GatewayConfig, behind: Behind, stop: threading.Event
 ) -> Gateway:
     gateway = Gateway(link.config, section, behind)
-    promotions = Promotions(link, gateway)
+    promotions = Promotions(link, gateway, stop)
     promotions.begin()
     out = console(stderr=True)
     out.print(line(f"listening on {section.listen}; clients see cluster {behind.cluster}"))
@@ -140,6 +146,13 @@ def promote(
         bool,
         typer.Option("--dry-run", help="Tell who is connected and what would be held; no more."),
     ] = False,
+    gone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A gateway that was killed with its machine, so that nobody can tell it is dead.",
+        ),
+    ] = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Let the gateway move topics, and the groups that read them, to the target."""
@@ -148,9 +161,9 @@ def promote(
     _section(config)
     names = tuple(TopicName(each) for each in (topics or "").split(",") if each)
     with open_link(config) as link, stopping() as stop:
-        found = ask(link, names, stop, dry_run=dry_run)
+        found = ask(link, names, stop, dry_run=dry_run, gone=gone or "")
         if found.state == PromotionStage.ASKED.value:
-            found = withdraw(link, found)
+            found = withdraw(link, found, stop)
     show(Group(*map(line, _lines(found))), _promotion_as_json(found))
     return 0 if found.state in _DONE else _LEFT
 
@@ -160,9 +173,14 @@ def _lines(found: Promotion) -> Iterator[str]:
         yield (
             f"promoted: producers were held for {found.held} ms, consumers for {found.silent} ms"
         )
+    elif found.state == PromotionStage.RUNNING.value:
+        yield "running: the gateway goes on by itself; ask again what became of it"
     elif found.state != PromotionStage.TOLD.value:
         yield f"{found.state}: nothing is promoted, and all clients go on at the source"
     yield from found.told
+    before = "not now: " if found.state == PromotionStage.TOLD.value else ""
+    yield from (f"{before}{each}" for each in found.reasons)
+    yield from pointers(code for each in found.reasons for code in each.codes)
 
 
 def _promotion_as_json(found: Promotion) -> PromotionJson:
@@ -171,6 +189,7 @@ def _promotion_as_json(found: Promotion) -> PromotionJson:
         state=found.state,
         gateway=found.gateway,
         told=[*found.told],
+        reasons=[PromotionReasonJson(code=each.codes[0], text=str(each)) for each in found.reasons],
         held_ms=found.held,
         silent_ms=found.silent,
     )

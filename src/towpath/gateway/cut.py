@@ -8,7 +8,7 @@ is taken, and anything else is not. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -136,6 +136,16 @@ class CutTable:
         if taken and (batch.epoch > known.epoch or known.taken >= KNOWN):
             del self._known[place, batch.producer]
         return waited
+
+    def forget_all_but(self, place: Place, producers: Set[int]) -> None:
+        """Leave all producers of a partition to the target's judgement, except these.
+
+        It is for partitions that were promoted so long ago that a broker would have forgotten the
+        others, too.
+        """
+        for key in [*self._known]:
+            if key[0] == place and key[1] not in producers and not self._known[key].flying:
+                del self._known[key]
 
     def knows(self, place: Place, producer: int, epoch: int, last: int) -> None:
         """Take in that the target knows a producer, as a gateway that begins finds it.

@@ -36,6 +36,15 @@ class GatewayJson(TypedDict):
 
 
 @shape
+class PromotionReasonJson(TypedDict):
+    """Why nothing was promoted, or what somebody must see to."""
+
+    code: str
+    """A code that `towpath explain` explains."""
+    text: str
+
+
+@shape
 class PromotionJson(TypedDict):
     """Output of `towpath promote FILE --output json`."""
 
@@ -46,7 +55,9 @@ class PromotionJson(TypedDict):
     gateway: str
     """The gateway that worked on it, "" for none."""
     told: list[str]
-    """What the gateway says, in sentences."""
+    """What a rehearsal tells, in sentences."""
+    reasons: list[PromotionReasonJson]
+    """Why it was refused or undone, would be refused, or what somebody must see to."""
     held_ms: int
     """How long producers were held."""
     silent_ms: int
@@ -58,7 +69,9 @@ OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
         "gateway": JsonOutput(
             GatewayJson, ("gateway",), ("connections", "ended", "nodes[].address")
         ),
-        "promotion": JsonOutput(PromotionJson, ("promote",), ("state", "told", "held_ms")),
+        "promotion": JsonOutput(
+            PromotionJson, ("promote",), ("state", "told", "reasons[].code", "held_ms")
+        ),
     }
 )
 """Each JSON output of `towpath gateway`, by the name of its schema."""

@@ -71,6 +71,8 @@ class Producing:
         if batch.transactional:
             raise FrameError(f"a transaction for topic {place[0]}, which was promoted without it")
         verdict = routes.table.judge(place, batch)
+        if verdict is CutVerdict.EARLY:
+            routes.early.add(place)
         if verdict in _REFUSED or verdict is CutVerdict.WAIT:
             return verdict, None
         if home.cluster is Cluster.TARGET:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Iterable
 
 from towpath.gateway.book import GatewayBook
-from towpath.gateway.promoter import Promoter, PromotingGateway
+from towpath.gateway.promoter import Promoter
+from towpath.gateway.workplace import PromotingGateway, PromotionPlace
 from towpath.ledger.entries import Promotion, PromotionStage
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import TowpathError
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime import log
 
 _WAIT = 0.5
 _AGAIN = 2.0
+_REPEAT = 300.0
+"""Seconds after which an error is told again that goes on."""
 _VIEW = 2.0
 """Seconds after which the leaders of promoted topics are looked at again."""
 
@@ -25,13 +30,16 @@ class Promotions:
     Args:
         link: The link, opened for this object alone.
         gateway: The gateway.
+        stop: Set when the gateway shall end; a promotion that is not decided is undone.
     """
 
-    def __init__(self, link: OpenLink, gateway: PromotingGateway) -> None:
+    def __init__(self, link: OpenLink, gateway: PromotingGateway, stop: threading.Event) -> None:
         self._link = link
         self._book = GatewayBook(link)
-        self._promoter = Promoter(link, self._book, gateway)
-        self._stop = threading.Event()
+        self._at = PromotionPlace(link, self._book, gateway, stop=stop)
+        self._promoter = Promoter(self._at)
+        self._stop = stop
+        self._said: dict[str, float] = {}
         self._viewed = time.monotonic()
         self._thread = threading.Thread(target=self._listen, name="promotions", daemon=True)
 
@@ -48,38 +56,53 @@ class Promotions:
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to listen."""
-        self._promoter.in_loop = loop.call_soon_threadsafe
+        self._at.in_loop = loop.call_soon_threadsafe
         self._thread.start()
 
     def end(self) -> None:
-        """Stop listening, and tell that this gateway serves nobody any more; not in the loop."""
-        self._stop.set()
+        """Wait for the thread, and tell that this gateway serves nobody any more."""
         self._thread.join()
         try:
             self._book.end()
         except TowpathError as error:
-            self._tell([str(error)])
+            self._tell([error.reason])
 
     def _listen(self) -> None:
         while not self._stop.is_set():
             try:
-                for asked in self._book.read(_WAIT):
-                    self._do(asked)
+                asked = self._book.read(_WAIT)
+                if self._promoter.is_behind:
+                    self._tell(self._promoter.resume())
+                for each in asked:
+                    self._do(each)
                 if time.monotonic() - self._viewed > _VIEW:
                     self._viewed = time.monotonic()
                     self._tell(self._promoter.refresh())
             except TowpathError as error:
-                self._tell([str(error)])
+                self._tell([error.reason])
+                self._stop.wait(_AGAIN)
+            except Exception as error:  # noqa: BLE001  # clients need the gateway all the same
+                self._tell([Reason.of(ReasonCode.ERROR, error="FAULT", text=repr(error))])
                 self._stop.wait(_AGAIN)
 
     def _do(self, asked: Promotion) -> None:
-        done = self._promoter.promote(asked)
         # Before the answer is in the ledger, as that may fail: nobody shall do it twice.
         self._book.forget(asked)
+        done = self._promoter.promote(asked)
+        self._book.forget(asked)
+        if done is None:
+            return
         if done.state == PromotionStage.PROMOTED.value:
-            self._tell(done.told)
+            self._tell(done.reasons)
         self._book.note(done)
 
-    def _tell(self, troubles: list[str] | tuple[str, ...]) -> None:
+    def _tell(self, troubles: Iterable[Reason]) -> None:
+        """Log troubles; an error that goes on is told again only after a while."""
         for why in troubles:
-            log.event("promotion.trouble", self._link.name, "", {"why": why}, trouble=True)
+            now, code = time.monotonic(), why.codes[0]
+            is_error = why.code is ReasonCode.ERROR
+            if is_error and now - self._said.get(code, -_REPEAT) < _REPEAT:
+                continue
+            self._said[code] = now
+            facts = {"code": code, "why": str(why)}
+            log.event("promotion.trouble", self._link.name, "", facts, trouble=True)

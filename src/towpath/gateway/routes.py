@@ -54,6 +54,8 @@ class Routes:
         table: What the source held of producers.
         view: The promoted topics as the target tells them.
         rejoining: Members of KIP-848 that were gathered in vain: they have to join anew.
+        early: Promoted partitions of which a batch came behind a gap: the target may know more.
+        transacting: Groups whose offsets were committed in transactions.
         seen: Members that were heard of through this gateway, by group.
     """
 
@@ -69,6 +71,8 @@ class Routes:
     table: CutTable = field(default_factory=CutTable)
     view: Metadata | None = None
     rejoining: set[tuple[str, str]] = field(default_factory=set)
+    early: set[tuple[str, int]] = field(default_factory=set)
+    transacting: set[str] = field(default_factory=set)
     seen: dict[str, set[str]] = field(default_factory=dict)
 
     def promote(self, record: Promoted) -> None:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin.groups import GroupListing, GroupState
 from towpath.cluster.metadata import ProducerState, TopicInfo
+from towpath.gateway import forbidding
 from towpath.gateway.own import FIRST_ID
 from towpath.ledger.alive import Life, RunLife
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.link import OpenLink
-from towpath.model.amounts import counted
-from towpath.model.groups import ClientGroup, GroupKind
-from towpath.model.nouns import Mode, TopicName, TopicPartition
+from towpath.model.groups import ClientGroup
+from towpath.model.nouns import ProducerId, TopicName, TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.plan.lease import last_signs
 from towpath.runtime.clock import now_ms
 
-_RECENT = 300_000
-"""Milliseconds for which a producer counts as one that writes."""
-MOST = 8_000
-"""Producers, over all partitions, of which one record of the ledger can tell."""
+_OFFSETS = TopicName("__consumer_offsets")
 
 
 @dataclass(slots=True)
@@ -32,7 +31,7 @@ class PromotionScope:
         groups: The groups that read them.
         others: Other groups of the source.
         producers: Producers that write through a gateway, by partition.
-        forbidden: Why it cannot be, in sentences.
+        forbidden: Why it cannot be.
     """
 
     topics: Mapping[TopicName, TopicInfo]
@@ -40,7 +39,7 @@ class PromotionScope:
     groups: dict[ClientGroup, GroupState] = field(default_factory=dict)
     others: frozenset[str] = frozenset()
     producers: dict[TopicPartition, tuple[ProducerState, ...]] = field(default_factory=dict)
-    forbidden: list[str] = field(default_factory=list)
+    forbidden: list[Reason] = field(default_factory=list)
 
     @property
     def partitions(self) -> list[TopicPartition]:
@@ -53,7 +52,11 @@ class PromotionScope:
 
 
 def scope_of(
-    link: OpenLink, ledger: Ledger, wanted: Sequence[TopicName], promoted: set[str]
+    link: OpenLink,
+    ledger: Ledger,
+    wanted: Sequence[TopicName],
+    promoted: Set[str],
+    transacting: Set[str],
 ) -> PromotionScope:
     """Look what a promotion would move, and what forbids it.
 
@@ -62,6 +65,7 @@ def scope_of(
         ledger: A reader of the ledger for heartbeats of runs.
         wanted: The topics, none for all of the link that are not promoted.
         promoted: Topics that are promoted already.
+        transacting: Groups whose offsets were committed in transactions through this gateway.
 
     Raises:
         ClusterError: A cluster does not answer.
@@ -69,118 +73,108 @@ def scope_of(
     """
     link.look()
     copied = {tp.topic for tp, each in link.books.partitions.items() if each.opened}
-    names = [*wanted] or sorted(copied - promoted)
+    names = [name for name in wanted or sorted(copied) if name not in promoted]
     found = link.source.topics.describe(names)
     scope = PromotionScope({name: found[name] for name in names if name in found})
     scope.mirrors = link.target.topics.describe(names)
-    scope.forbidden += _settings(link)
-    scope.forbidden += [f"topic {name} is not at the source" for name in names if name not in found]
-    scope.forbidden += [f"topic {name} is promoted already" for name in names if name in promoted]
+    scope.forbidden += forbidding.of_settings(link.config)
     if not names:
-        scope.forbidden.append("there is no topic left to promote")
-    scope.forbidden += _run(link, ledger)
-    for name, info in scope.topics.items():
-        scope.forbidden += _topic(link, name, info, scope.mirrors.get(name))
-    scope.forbidden += _producers(link, scope)
-    scope.forbidden += _groups(link, scope)
+        scope.forbidden.append(Reason.of(ReasonCode.PROMOTE_NOTHING))
+    if not _runs(link, ledger):
+        scope.forbidden.append(Reason.of(ReasonCode.PROMOTE_NO_RUN))
+    for name in names:
+        there, mirror = found.get(name), scope.mirrors.get(name)
+        scope.forbidden += forbidding.of_topic(name, there, mirror, link.books)
+    transactional = link.source.producers.transactional_ids()
+    _producers(link, scope, transactional)
+    _groups(link, scope, transactional, transacting)
     return scope
 
 
-def _settings(link: OpenLink) -> Iterator[str]:
-    for side, cluster in (("source", link.config.source), ("target", link.config.target)):
-        if cluster.sasl is not None:
-            yield f"clients log in to the {side}, and the gateway cannot do that for them elsewhere"
-        if cluster.tls is not None and cluster.tls.cert is not None:
-            yield f"the {side} asks for certificates of clients, which the gateway has none of"
-
-
-def _run(link: OpenLink, ledger: Ledger) -> Iterator[str]:
+def _runs(link: OpenLink, ledger: Ledger) -> bool:
     session, _ = last_signs(ledger, link.name)
-    if session is None or RunLife.of(session).state is not Life.ALIVE:
-        yield "no run of the link lives that copies the last records; start `towpath run FILE`"
+    return session is not None and RunLife.of(session).state is Life.ALIVE
 
 
-def _topic(
-    link: OpenLink, name: TopicName, info: TopicInfo, mirror: TopicInfo | None
-) -> Iterator[str]:
-    if mirror is None or mirror.error is not None:
-        yield f"topic {name} is not on the target"
-        return
-    if len(mirror.partitions) != len(info.partitions):
-        yield f"topic {name} has another number of partitions on the target"
-    if not (info.id and mirror.id):
-        yield f"topic {name} has no topic id, as brokers before Kafka 2.8 give none"
-    state, pause = link.books.closed(name), link.books.pause_of(name)
-    if state is not None or pause is not None:
-        yield f"topic {name} is not copied: {state or pause}"
-    for each in info.partitions:
-        tp = TopicPartition(name, each.partition)
-        books = link.books.partitions.get(tp)
-        if books is None or books.opened is None:
-            yield f"partition {tp} is not copied yet"
-        elif books.opened.target != tp or books.mode is not Mode.IDENTICAL:
-            yield f"partition {tp} has other offsets or another name on the target"
-
-
-def _producers(link: OpenLink, scope: PromotionScope) -> Iterator[str]:
-    """Note the producers that write through a gateway, and name those that forbid it."""
+def _producers(
+    link: OpenLink, scope: PromotionScope, transactional: Mapping[ProducerId, str]
+) -> None:
+    """Note the producers that write through a gateway, and those that forbid it."""
     found = link.source.producers.states(scope.partitions)
-    yield from (f"the producers of {tp} are unknown: {why}" for tp, why in found.failed.items())
-    transactional = link.source.producers.transactional_ids()
-    names, direct = set[str](), set[TopicPartition]()
-    now, count = now_ms(), 0
     for tp, states in found.items():
         scope.producers[tp] = tuple(each for each in states if each.id >= FIRST_ID)
-        count += len(scope.producers[tp])
-        for each in states:
-            if each.id in transactional or each.open_since >= 0 or each.coordinator_epoch >= 0:
-                names.add(transactional.get(each.id, f"of producer id {each.id}"))
-            elif each.id < FIRST_ID and now - each.last_timestamp < _RECENT:
-                direct.add(tp)
-    for name in sorted(names):
-        yield f"transactional producers are not moved yet: {name}"
-    for tp in sorted(direct):
-        yield f"a producer wrote to {tp} within five minutes that does not use the gateway"
-    if count > MOST:
-        yield f"{counted(count, 'producer')} are too many for one promotion; name fewer topics"
+    scope.forbidden += forbidding.of_producers(found, transactional, now_ms())
 
 
-def _groups(link: OpenLink, scope: PromotionScope) -> Iterator[str]:
-    """Note the groups that read the topics, and name those that forbid it."""
+def _groups(
+    link: OpenLink,
+    scope: PromotionScope,
+    transactional: Mapping[ProducerId, str],
+    transacting: Set[str],
+) -> None:
+    """Note the groups that read the topics, and those that forbid it."""
     listing = link.source.groups.listed()
-    yield from (f"groups are unknown: {error}" for error in listing.failed.values())
-    reads, troubles = _read_by(link, listing)
-    yield from troubles
-    of_topics = {group for group, topics in reads.items() if topics & scope.topics.keys()}
-    for group in sorted(of_topics):
-        if group.kind is not GroupKind.CONSUMER:
-            yield f"{group} reads the topics, and groups of its kind are not moved yet"
-            continue
-        for other in sorted(reads[group] - scope.topics.keys()):
-            yield f"{group} also reads topic {other}; promote both together"
-        scope.groups[group] = listing.groups[group.name]
-    moved = {group.name for group in scope.groups}
-    scope.others = frozenset(listing.groups.keys() - moved)
+    failed = [*listing.failed.values()]
+    scope.forbidden += [each.reason for each in failed]
+    reads = _read_by(link, listing, scope)
+    scope.forbidden += forbidding.of_groups(reads, scope.topics.keys())
+    scope.groups = {
+        group: listing.groups[group.name]
+        for group, topics in sorted(reads.items())
+        if topics & scope.topics.keys()
+    }
+    scope.others = frozenset(listing.groups.keys() - {group.name for group in scope.groups})
+    if scope.groups and (transactional or transacting):
+        at = _places(link, scope.groups)
+        states = link.source.producers.states(at)
+        scope.forbidden += forbidding.of_committers(at, states, transactional, transacting)
 
 
 def _read_by(
-    link: OpenLink, listing: GroupListing
-) -> tuple[dict[ClientGroup, set[TopicName]], list[str]]:
-    """Return the topics of each group, and what could not be found out, in sentences."""
+    link: OpenLink, listing: GroupListing, scope: PromotionScope
+) -> dict[ClientGroup, set[TopicName]]:
+    """Return the topics of each group."""
     groups = [each.group for each in listing.groups.values()]
     known = {each.group: each.coordinator for each in listing.groups.values()}
     offsets = link.source.groups.offsets(groups, known, telling=True)
     reads = {group: {tp.topic for tp in commits} for group, commits in offsets.items()}
-    pending = [
-        f"{group} commits in transactions, which are not moved yet"
-        for group, commits in offsets.items()
-        if any(each.pending for each in commits.values())
-    ]
+    mine = {group: each for group, each in offsets.items() if reads[group] & scope.topics.keys()}
+    scope.forbidden += forbidding.of_commits(mine)
     with_members = [each for each in listing.groups.values() if each.has_members]
     for group, topics in link.source.groups.subscriptions(with_members).items():
         reads.setdefault(group, set()).update(topics)
-    unknown = [f"what {group} reads is unknown: {why}" for group, why in offsets.failed.items()]
-    return reads, pending + unknown
+    scope.forbidden += [
+        Reason.of(
+            ReasonCode.ERROR, error=error.code, text=f"what {group} reads is unknown: {error}"
+        )
+        for group, error in offsets.failed.items()
+    ]
+    return reads
+
+
+def _places(
+    link: OpenLink, groups: Mapping[ClientGroup, GroupState]
+) -> dict[TopicPartition, list[ClientGroup]]:
+    """Return the groups by the partition that keeps their offsets at the source."""
+    info = link.source.topics.find(_OFFSETS)
+    at: dict[TopicPartition, list[ClientGroup]] = defaultdict(list)
+    for group in groups if info is not None else ():
+        number = offsets_partition(group.name, len(info.partitions)) if info else 0
+        at[TopicPartition(_OFFSETS, number)].append(group)
+    return at
+
+
+def offsets_partition(group: str, count: int) -> int:
+    """Return the partition of `__consumer_offsets` that keeps a group's offsets.
+
+    It is Java's `String.hashCode`, without its sign, by their number (Kafka's
+    `GroupMetadataManager.partitionFor`).
+    """
+    number = 0
+    units = group.encode("utf-16-be")
+    for at in range(0, len(units), 2):
+        number = (31 * number + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
+    return (number & 0x7FFFFFFF) % count
 
 
 def lags(
@@ -188,10 +182,3 @@ def lags(
 ) -> dict[TopicPartition, int]:
     """Return by how much partitions of the target are shorter, or longer as a negative number."""
     return {tp: end - target.get(tp, -1) for tp, end in source.items() if target.get(tp) != end}
-
-
-def first_of(lines: Iterable[str], most: int = 20) -> tuple[str, ...]:
-    """Return some of many sentences, and how many more there are."""
-    every = [*lines]
-    more = [f"and {len(every) - most} more"] if len(every) > most else []
-    return tuple(every[:most] + more)

@@ -26,6 +26,11 @@ from kafka.protocol.consumer import (
     SyncGroupRequest,
 )
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+from kafka.protocol.producer import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    TxnOffsetCommitRequest,
+)
 
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
 from towpath.gateway import crafted
@@ -97,7 +102,12 @@ class Steering:
             Api.OFFSET_DELETE: (OffsetDeleteRequest, self._of_group),
             Api.CONSUMER_GROUP_HEARTBEAT: (ConsumerGroupHeartbeatRequest, self._beat),
         }
-        self._handlers = {**decoded_by, **of_groups}
+        of_transactions: Mapping[int, tuple[Any, _Handler]] = {
+            Api.ADD_PARTITIONS_TO_TXN: (AddPartitionsToTxnRequest, self._add_partitions),
+            Api.ADD_OFFSETS_TO_TXN: (AddOffsetsToTxnRequest, self._add_offsets),
+            Api.TXN_OFFSET_COMMIT: (TxnOffsetCommitRequest, self._add_offsets),
+        }
+        self._handlers = {**decoded_by, **of_groups, **of_transactions}
         self._of_groups = frozenset(of_groups)
 
     def step(self, frame: bytearray, asked: Head, client: RelayedClient) -> RequestStep | None:
@@ -117,7 +127,7 @@ class Steering:
         if asked.key in _OF_SOURCE and client.home.cluster is Cluster.TARGET:
             handler = None
         routes = self._routes
-        moving = bool(routes.topics or routes.gathering or routes.rejoining)
+        moving = bool(routes.topics or routes.gathering or routes.rejoining or routes.held)
         if handler is not None and (moving or asked.key in _SEEN):
             message, handle = handler
             return handle(decoded(message, frame, asked.version), frame, asked, client)
@@ -130,7 +140,7 @@ class Steering:
         alter = CHANGES.get(asked.key)
         sent = frame if alter is None else alter(frame, asked.version)
         change = change or self._answers[place.cluster].change_of(asked.key)
-        writes = asked.key in {Api.OFFSET_COMMIT, Api.TXN_OFFSET_COMMIT}
+        writes = asked.key in _WRITES
         return RequestStep(sends=(Sent(place, sent, change, writes=writes),))
 
     # Records
@@ -219,6 +229,31 @@ class Steering:
             raise FrameError(f"request {head.key} for topics of both clusters is not relayed")
         return self._to(_of(Cluster.TARGET, client.home), frame, head)
 
+    # Transactions
+
+    def _add_partitions(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep | None:
+        names = {topic.name for topic in asked.v3_and_below_topics}
+        if self._routes.promoted(names):
+            some = min(self._routes.promoted(names))
+            raise FrameError(f"a transaction for topic {some}, which was promoted without it")
+        if not self._routes.held.isdisjoint(names):
+            return None
+        return self._to(client.home, frame, head)
+
+    def _add_offsets(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep | None:
+        routes, group = self._routes, asked.group_id
+        if routes.moves(group):
+            raise FrameError(f"a transaction for group {group}, which was promoted without it")
+        gathering = routes.gathers(group)
+        if gathering is not None and gathering.closed:
+            return None
+        routes.transacting.add(group)
+        return self._to(client.home, frame, head)
+
     # Groups
 
     def _of_group(
@@ -280,8 +315,17 @@ class Steering:
         return self._of_group(asked, frame, head, client)
 
 
-_SEEN = frozenset({Api.HEARTBEAT, Api.CONSUMER_GROUP_HEARTBEAT})
-"""Requests that are always looked into: they tell who is connected."""
+_SEEN = frozenset(
+    {
+        Api.HEARTBEAT,
+        Api.CONSUMER_GROUP_HEARTBEAT,
+        Api.ADD_OFFSETS_TO_TXN,
+        Api.TXN_OFFSET_COMMIT,
+    }
+)
+"""Requests that are always looked into: they tell who is connected, and what for."""
+_WRITES = frozenset({Api.OFFSET_COMMIT, Api.TXN_OFFSET_COMMIT, Api.ADD_OFFSETS_TO_TXN})
+"""Requests that a promotion waits for, besides Produce."""
 _OF_SOURCE = frozenset({Api.FETCH, Api.LIST_OFFSETS})
 """Requests that brokers of the target answer as they are."""
 _FETCH_SESSIONS, _FETCH_IDS, _SEVERAL_KEYS, _TOPICS_BY_ID, _GROUPS = 7, 13, 4, 6, 8

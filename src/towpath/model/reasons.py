@@ -13,6 +13,7 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
+from towpath.model.promotion_texts import PROMOTION
 from towpath.model.reason_codes import ReasonCode
 from towpath.model.reason_texts import (
     BAD_RECORDS,
@@ -431,6 +432,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.SCHEMA_ID_UNANSWERED: lambda: (
             "the run of the link did not answer in time; look at its log, and whether it runs"
         ),
+        **PROMOTION,
         ReasonCode.ERROR: lambda error, text: text,  # noqa: ARG005  # kept for programs
         ReasonCode.TOLD: lambda text: text,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.ledger.promotion_reasons import PROMOTIONS
 from towpath.cluster.connect.connection import UnresolvedError
 from towpath.cluster.connect.login import SecurityError
 from towpath.model import errors
@@ -430,4 +431,5 @@ TEXTS = {
     Reason.of(ReasonCode.SCHEMA_ID_UNANSWERED): (
         "the run of the link did not answer in time; look at its log, and whether it runs"
     ),
+    **PROMOTIONS,
 }

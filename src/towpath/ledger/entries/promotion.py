@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from towpath.model.nouns import LinkName, TopicId, TopicName
+from towpath.model.reasons import Reason, sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,8 @@ class Promotion:
         dry_run: Nothing is to be changed.
         user: Who asked; `host`, on which machine; `at`, when, in ms since 1970.
         gateway: The gateway that works on it, "" for none yet.
-        told: What the gateway says, in sentences.
+        told: What a rehearsal tells, in sentences.
+        reasons: Why it is not done, or what somebody must see to after it.
         held: How long producers were held, in ms.
         silent: How long consumers were held, in ms.
     """
@@ -80,8 +82,14 @@ class Promotion:
     at: int
     gateway: str = ""
     told: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     held: int = 0
     silent: int = 0
+
+    @property
+    def reason(self) -> str:
+        """The reasons as a sentence, "" for none."""
+        return sentence(self.reasons)
 
     def about(self) -> tuple[str | int, ...]:
         """Return the parts of the entry's ledger key that follow its kind and link."""

@@ -19,6 +19,7 @@ from towpath.ledger.entries.partition import (
     RefusedRecords,
     TransactionalProducer,
 )
+from towpath.ledger.entries.promotion import Promotion
 from towpath.model.reasons import Reason, ReasonCode, as_data, from_data
 
 _TEXTS: Mapping[str, Mapping[str, str]] = {
@@ -30,6 +31,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     DecidedIds.kind: {"why": "cause"},
     RefusedIds.kind: {"why": "cause"},
     Foretold.kind: {"reasons": "reason"},
+    Promotion.kind: {"reasons": "reason"},
 }
 """By kind: the fields that hold reasons, and the names under which their sentences stand."""
 

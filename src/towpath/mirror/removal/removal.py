@@ -18,9 +18,11 @@ from towpath.ledger.entries import (
     STATES_LEVEL,
     WHOLE_LINK,
     EntryKey,
+    GatewaySign,
     LinkIdentity,
     LinkLease,
     LinkState,
+    Promoted,
 )
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
@@ -87,6 +89,11 @@ def _look(link: OpenLink, moves: Moves) -> RemovalPlan:
 
 
 def _stays(key: EntryKey) -> bool:
-    """Whether an entry stays behind: the clusters of the link, its state, and the lease."""
+    """Whether an entry stays behind: the link's state, or one of those kinds."""
     whole = key.kind == LinkState.kind and key.about == (WHOLE_LINK,)
-    return whole or key.kind in {LinkIdentity.kind, LinkLease.kind}
+    return whole or key.kind in _STAY
+
+
+_STAY = frozenset({LinkIdentity.kind, LinkLease.kind, Promoted.kind, GatewaySign.kind})
+"""Kinds of entries that stay behind: the clusters of the link, the lease, and what a gateway must
+know so that it does not lead clients back to the source."""

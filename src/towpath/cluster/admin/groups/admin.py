@@ -22,9 +22,9 @@ from towpath.cluster.admin.groups.listing import (
     listed,
 )
 from towpath.cluster.admin.groups.making import assignors, make_groups
+from towpath.cluster.admin.groups.members import Members, members
 from towpath.cluster.admin.groups.rights import unwritable
 from towpath.cluster.admin.groups.share_marks import Marks, share_marks
-from towpath.cluster.admin.groups.members import Members, members
 from towpath.cluster.admin.groups.subscriptions import Subscriptions, subscriptions
 from towpath.cluster.admin.leaders import by_topic, each_partition
 from towpath.cluster.codes import refused

@@ -1,0 +1,179 @@
+"""What forbids a promotion, as reasons with codes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+
+from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
+from towpath.gateway.own import FIRST_ID
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import GatewaySign
+from towpath.model.groups import ClientGroup, Commit, GroupKind
+from towpath.model.nouns import Mode, ProducerId, Side, TopicName, TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings import LinkConfig
+
+RECENT = 300_000
+"""Milliseconds for which a producer counts as one that writes."""
+MOST = 8_000
+"""Producers, over all partitions, of which one record of the ledger can tell."""
+
+
+def of_settings(config: LinkConfig) -> Iterator[Reason]:
+    """Yield why clients of these clusters cannot move."""
+    for side, cluster in ((Side.SOURCE, config.source), (Side.TARGET, config.target)):
+        if cluster.sasl is not None:
+            yield Reason.of(ReasonCode.PROMOTE_LOGIN, side=str(side))
+        if cluster.tls is not None and cluster.tls.cert is not None:
+            yield Reason.of(ReasonCode.PROMOTE_CERTIFICATE, side=str(side))
+
+
+def of_gateways(others: Iterable[GatewaySign]) -> Iterator[Reason]:
+    """Yield the other gateways that may still serve clients."""
+    for each in others:
+        yield Reason.of(ReasonCode.PROMOTE_GATEWAYS, host=each.host, pid=each.pid, name=each.name)
+
+
+def of_topic(
+    name: TopicName, there: TopicInfo | None, mirror: TopicInfo | None, books: LinkBooks
+) -> Iterator[Reason]:
+    """Yield why a topic cannot move.
+
+    Args:
+        name: The topic.
+        there: As the source has it, `None` if it does not.
+        mirror: As the target has it.
+        books: What the ledger says of its partitions.
+    """
+    for side, info in ((Side.SOURCE, there), (Side.TARGET, mirror)):
+        if info is None or info.error is not None:
+            yield Reason.of(ReasonCode.PROMOTE_ABSENT, topic=name, side=str(side))
+    if there is None or there.error or mirror is None or mirror.error:
+        return
+    about = f"topic {name}"
+    if len(mirror.partitions) != len(there.partitions):
+        what = "another number of partitions on the target"
+        yield Reason.of(ReasonCode.PROMOTE_NOT_SAME, about=about, what=what)
+    if not (there.id and mirror.id):
+        what = "no topic id, as brokers before Kafka 2.8 give none"
+        yield Reason.of(ReasonCode.PROMOTE_NOT_SAME, about=about, what=what)
+    closed = books.closed(name)
+    if closed is not None or books.pause_of(name) is not None:
+        why = f"is not copied now: it is {closed.state if closed is not None else 'paused'}"
+        yield Reason.of(ReasonCode.PROMOTE_NOT_COPIED, about=about, why=why)
+    for each in there.partitions:
+        yield from _of_partition(TopicPartition(name, each.partition), books)
+
+
+def _of_partition(tp: TopicPartition, books: LinkBooks) -> Iterator[Reason]:
+    known = books.partitions.get(tp)
+    if known is None or known.opened is None:
+        why = "is not copied yet; `towpath status` tells when it is"
+        yield Reason.of(ReasonCode.PROMOTE_NOT_COPIED, about=f"partition {tp}", why=why)
+    elif known.opened.target != tp or known.mode is not Mode.IDENTICAL:
+        what = "other offsets or another name on the target"
+        yield Reason.of(ReasonCode.PROMOTE_NOT_SAME, about=f"partition {tp}", what=what)
+
+
+def of_producers(
+    states: Answers[TopicPartition, tuple[ProducerState, ...]],
+    transactional: Mapping[ProducerId, str],
+    now: int,
+) -> Iterator[Reason]:
+    """Yield the producers that cannot move.
+
+    Args:
+        states: What the source remembers of producers, by partition.
+        transactional: The transactional ids of the source, by producer id.
+        now: Now, in ms since 1970.
+    """
+    for tp, error in states.failed.items():
+        text = f"the producers of {tp} are unknown: {error}"
+        yield Reason.of(ReasonCode.ERROR, error=error.code, text=text)
+    names, direct, count = set[str](), set[TopicPartition](), 0
+    for tp, found in states.items():
+        for each in found:
+            count += each.id >= FIRST_ID
+            if is_transactional(each, transactional):
+                names.add(transactional.get(each.id, f"of producer id {each.id}"))
+            elif each.id < FIRST_ID and now - each.last_timestamp < RECENT:
+                direct.add(tp)
+    for name in sorted(names):
+        yield Reason.of(ReasonCode.PROMOTE_TRANSACTIONS, who=name, where="wrote to these topics")
+    for tp in sorted(direct):
+        yield Reason.of(ReasonCode.PROMOTE_DIRECT, partition=str(tp))
+    if count > MOST:
+        yield Reason.of(ReasonCode.PROMOTE_PRODUCERS, count=count, most=MOST)
+
+
+def is_transactional(state: ProducerState, transactional: Mapping[ProducerId, str]) -> bool:
+    """Return whether a producer writes in transactions, as far as the source remembers."""
+    return state.id in transactional or state.open_since >= 0 or state.coordinator_epoch >= 0
+
+
+def of_groups(reads: Mapping[ClientGroup, Set[TopicName]], topics: Set[TopicName]) -> list[Reason]:
+    """Return why groups that read topics cannot move.
+
+    Args:
+        reads: The topics that each group subscribes to or has offsets in.
+        topics: The topics that move.
+    """
+    found = []
+    for group in sorted(group for group, read in reads.items() if read & topics):
+        if group.kind is not GroupKind.CONSUMER:
+            found.append(
+                Reason.of(ReasonCode.PROMOTE_GROUP_KIND, group=str(group), kind=str(group.kind))
+            )
+            continue
+        found += [
+            Reason.of(ReasonCode.PROMOTE_TOGETHER, group=str(group), topic=topic)
+            for topic in sorted(reads[group] - topics)
+        ]
+    return found
+
+
+def of_commits(commits: Mapping[ClientGroup, Mapping[TopicPartition, Commit]]) -> Iterator[Reason]:
+    """Yield the groups of which an open transaction holds offsets."""
+    for group, each in commits.items():
+        if any(commit.pending for commit in each.values()):
+            yield Reason.of(
+                ReasonCode.PROMOTE_TRANSACTIONS, who=str(group), where="commits in transactions"
+            )
+
+
+def of_committers(
+    at: Mapping[TopicPartition, Iterable[ClientGroup]],
+    states: Answers[TopicPartition, tuple[ProducerState, ...]],
+    transactional: Mapping[ProducerId, str],
+    through: Set[str],
+) -> Iterator[Reason]:
+    """Yield the transactional producers that may commit offsets of groups.
+
+    Which group a producer commits for is known to nobody but itself; brokers tell in which
+    partition of the offsets it wrote.
+
+    Args:
+        at: The groups that move, by the partition that keeps their offsets.
+        states: What the source remembers of the producers of these partitions.
+        transactional: The transactional ids of the source, by producer id.
+        through: Groups whose offsets were committed in transactions through this gateway.
+    """
+    for tp, error in states.failed.items():
+        text = f"whether offsets are committed in transactions is unknown, as {tp} is: {error}"
+        yield Reason.of(ReasonCode.ERROR, error=error.code, text=text)
+    for tp, groups in at.items():
+        names = {
+            transactional.get(each.id, f"of producer id {each.id}")
+            for each in states.get(tp, ())
+            if is_transactional(each, transactional)
+        }
+        those = ", ".join(sorted(map(str, groups)))
+        for name in sorted(names):
+            where = f"commits offsets in {tp}, where those of {those} are"
+            yield Reason.of(ReasonCode.PROMOTE_TRANSACTIONS, who=name, where=where)
+        for group in sorted(each.name for each in groups if each.name in through):
+            yield Reason.of(
+                ReasonCode.PROMOTE_TRANSACTIONS,
+                who=f"group {group}",
+                where="commits in transactions",
+            )

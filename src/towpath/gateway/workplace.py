@@ -1,0 +1,88 @@
+"""What promotions work with: the link, the ledger, and the connections in their own loop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from towpath.cluster.metadata import Metadata
+from towpath.gateway.book import GatewayBook
+from towpath.gateway.drains import Drains
+from towpath.gateway.nodes import RelayedNodes
+from towpath.gateway.routes import Routes
+from towpath.ledger.link import OpenLink
+from towpath.model.errors import ConfigProblem
+
+T = TypeVar("T")
+
+
+class PromotingGateway(Protocol):
+    """The gateway, as far as promotions need it.
+
+    Attributes:
+        routes: What is held and promoted; of the loop alone.
+        targets: The target's brokers.
+    """
+
+    routes: Routes
+    targets: RelayedNodes
+
+    @property
+    def drains(self) -> Drains:
+        """Connections that may still write."""
+
+    def wake(self) -> None:
+        """Let requests that wait look again."""
+
+    def show_target(self) -> tuple[ConfigProblem, ...]:
+        """Listen for clients of the target's brokers."""
+
+
+@dataclass(slots=True)
+class PromotionPlace:
+    """What promotions work with.
+
+    Attributes:
+        link: The link, opened for one thread alone.
+        book: What gateways keep in the ledger.
+        gateway: The gateway.
+        in_loop: Calls something in the loop of the connections; before that runs, at once.
+        stop: Set when the gateway shall end.
+    """
+
+    link: OpenLink
+    book: GatewayBook
+    gateway: PromotingGateway
+    in_loop: Callable[[Callable[[], None]], object] = lambda what: what()
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def call(self, what: Callable[[], T]) -> T:
+        """Call something in the loop, and return what it returns."""
+        future: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(what())
+            except Exception as error:  # noqa: BLE001  # of the caller, in another thread
+                future.set_exception(error)
+
+        self.in_loop(run)
+        return future.result()
+
+    def see(self, view: Metadata) -> None:
+        """Take in where the target has the promoted topics."""
+
+        def see() -> None:
+            self.gateway.targets.learn(view.brokers.values())
+            self.gateway.routes.view = view
+
+        self.call(see)
+
+    def bound(self, others: frozenset[str]) -> None:
+        """Take in which groups stay at the source; in the loop."""
+        routes = self.gateway.routes
+        copied = {tp.topic for tp, each in self.link.books.partitions.items() if each.opened}
+        routes.of_source, routes.is_whole = others, copied <= routes.topics

@@ -1,0 +1,98 @@
+"""Sentences of reasons why topics are not promoted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from towpath.model.amounts import counted
+from towpath.model.reason_codes import ReasonCode
+
+PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
+    {
+        ReasonCode.PROMOTE_LOGIN: lambda side: (
+            f"clients log in to the {side} (`{side}.sasl`), and the gateway cannot do that for them"
+            " on another cluster"
+        ),
+        ReasonCode.PROMOTE_CERTIFICATE: lambda side: (
+            f"the {side} asks for certificates of clients (`{side}.tls.cert`), and the gateway has"
+            " none of theirs"
+        ),
+        ReasonCode.PROMOTE_NO_GATEWAY: lambda: (
+            "no gateway of the link took the request; start `towpath gateway FILE`, and look at its"
+            " log if it runs"
+        ),
+        ReasonCode.PROMOTE_GATEWAYS: lambda host, pid, name: (
+            f"another gateway of the link may serve clients, which would go on at the source: on"
+            f" {host}, pid {pid}, named {name}; stop it"
+        ),
+        ReasonCode.PROMOTE_NO_RUN: lambda: (
+            "no run of the link lives that copies the last records; start `towpath run FILE`"
+        ),
+        ReasonCode.PROMOTE_NOTHING: lambda: (
+            "there is no topic left to promote: the link copies none that is not promoted"
+        ),
+        ReasonCode.PROMOTE_ABSENT: lambda topic, side: (
+            f"topic {topic} is not there on the {side}, or the login may not see it"
+        ),
+        ReasonCode.PROMOTE_NOT_COPIED: lambda about, why: f"{about} {why}",
+        ReasonCode.PROMOTE_NOT_SAME: lambda about, what: (
+            f"{about} has {what}, so clients could not go on there where they are"
+        ),
+        ReasonCode.PROMOTE_TRANSACTIONS: lambda who, where: (
+            f"transactional producers are not moved yet: {who} {where}"
+        ),
+        ReasonCode.PROMOTE_PRODUCERS: lambda count, most: (
+            f"{counted(count, 'producer')} are too many for one promotion, of which {most} is the"
+            " most; name fewer topics"
+        ),
+        ReasonCode.PROMOTE_DIRECT: lambda partition: (
+            f"a producer that does not use the gateway wrote to {partition} within five minutes; it"
+            " would go on at the source"
+        ),
+        ReasonCode.PROMOTE_GROUP_KIND: lambda group, kind: (
+            f"{group} reads the topics, and groups of kind {kind} are not moved yet"
+        ),
+        ReasonCode.PROMOTE_TOGETHER: lambda group, topic: (
+            f"{group} also reads topic {topic}; promote both together"
+        ),
+        ReasonCode.PROMOTE_ENDED: lambda: (
+            "the gateway that worked on it was stopped, killed or replaced; ask again"
+        ),
+        ReasonCode.PROMOTE_LISTEN: lambda text: (
+            f"clients could not reach the brokers of the target: {text}"
+        ),
+        ReasonCode.PROMOTE_BEHIND: lambda partition, records: (
+            f"the target lacks {counted(records, 'record')} of {partition}, too many to hold"
+            " producers for"
+        ),
+        ReasonCode.PROMOTE_MEMBERS_DIRECT: lambda group, count, member: (
+            f"{counted(count, 'member')} of group {group} did not come through this gateway, such"
+            f" as {member}; they would go on at the source"
+        ),
+        ReasonCode.PROMOTE_MEMBERS_LATE: lambda group, count, member: (
+            f"{counted(count, 'member')} of group {group} did not give back what they read in time,"
+            f" such as {member}"
+        ),
+        ReasonCode.PROMOTE_LATE: lambda hold, what: (
+            f"`gateway.hold` was over, {hold}, before {what}"
+        ),
+        ReasonCode.PROMOTE_WRITTEN: lambda partition: (
+            f"{partition} grew at the source while producers were held: somebody writes to it who"
+            " does not use the gateway"
+        ),
+        ReasonCode.PROMOTE_AHEAD: lambda partition, records: (
+            f"the target has {counted(records, 'record')} of {partition} more than the source:"
+            " somebody else writes there"
+        ),
+        ReasonCode.PROMOTE_OFFSETS: lambda group: (
+            f"the target has other offsets of {group} than were written: somebody else writes them"
+        ),
+        ReasonCode.PROMOTE_STRAY: lambda partition, records: (
+            f"{counted(records, 'record')} of {partition} came to the source after it was promoted,"
+            " by a client that does not use the gateway; they are not copied"
+        ),
+        ReasonCode.PROMOTE_OPEN: lambda text: f"the link may still write promoted topics: {text}",
+    }
+)
+"""What makes the sentence of each code; its parameters are the values of the reason."""

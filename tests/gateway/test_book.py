@@ -1,0 +1,128 @@
+"""What gateways write to the ledger: one of several wins, and a request is taken or withdrawn."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.links import Link
+from towpath.gateway.asking import ask, withdraw
+from towpath.gateway.book import GatewayBook
+from towpath.ledger.entries import GatewaySign, Promoted, Promotion, PromotionStage
+from towpath.ledger.link import OpenLink, open_link
+from towpath.model.errors import ConfigError, LedgerError
+from towpath.model.nouns import TopicName
+from towpath.model.reasons import ReasonCode
+from towpath.settings import load
+
+pytestmark = pytest.mark.broker
+RUNNING, UNDONE = PromotionStage.RUNNING.value, PromotionStage.UNDONE.value
+
+
+@pytest.fixture
+def opened(
+    tmp_path: Path, source: SharedCluster, target: SharedCluster, new_name: Callable[[str], str]
+) -> Iterator[Callable[[], OpenLink]]:
+    file = Link(tmp_path, source, target, new_name("books"), timeout="10s").file
+    with ExitStack() as stack:
+
+        def once_more() -> OpenLink:
+            link = stack.enter_context(open_link(load(file)))
+            link.prepare()
+            return link
+
+        yield once_more
+
+
+def record(link: OpenLink, name: str) -> Promoted:
+    return Promoted(link=link.name, name=name, topics=(), groups=(), at=1)
+
+
+def request(link: OpenLink, name: str) -> Promotion:
+    asked = Promotion(
+        link=link.name, name=name, state=PromotionStage.ASKED.value, topics=(), dry_run=False,
+        user="u", host="h", at=1,
+    )  # fmt: skip
+    link.ledger.append([asked])
+    return asked
+
+
+def test_a_gateway_that_was_replaced_cannot_decide(opened: Callable[[], OpenLink]) -> None:
+    link = opened()
+    first, second = GatewayBook(link), GatewayBook(opened())
+    first.begin()
+    second.begin()
+    assert [each.name for each in second.others()] == [first.name], "it may serve clients"
+    with pytest.raises(LedgerError, match="has begun after this one"):
+        first.promote(record(link, "late"))
+    first.settle()
+    assert first.promoted == {}
+    first.promote(record(link, "one"))
+    second.settle()
+    assert [*second.promoted] == ["one"], "who has the newest epoch decides, and others read it"
+    first.renew()
+    first.end()
+    second.renew()
+    assert second.others() == []
+    second.end()
+
+
+def test_what_one_wrote_before_it_died_is_read_by_the_next(
+    opened: Callable[[], OpenLink],
+) -> None:
+    link = opened()
+    first = GatewayBook(link)
+    first.begin()
+    done, open_one = request(link, "done"), request(link, "open")
+    assert {each.name for each in first.read(5)} == {"done", "open"}
+    assert first.take(done)
+    assert first.take(open_one)
+    first.promote(record(link, "done"))
+    first._client.close()  # here it dies
+    second = GatewayBook(opened())
+    second.begin()
+    states = {each.name: each.state for each in second._asked.values()}
+    assert states == {"done": PromotionStage.PROMOTED.value, "open": UNDONE}
+    (why,) = second._asked["open"].reasons
+    assert why.code is ReasonCode.PROMOTE_ENDED
+    second.end()
+
+
+def test_a_request_is_taken_or_withdrawn_and_never_both(opened: Callable[[], OpenLink]) -> None:
+    link, book = opened(), GatewayBook(opened())
+    book.begin()
+    stop = threading.Event()
+    stop.set()
+    early = request(link, "early")
+    assert withdraw(link, early, stop).state == UNDONE
+    assert not book.take(early), "nobody waits for it any more"
+    late = request(link, "late")
+    assert book.take(late)
+    assert withdraw(link, late, stop).state == RUNNING, "a gateway works on it"
+    book.end()
+
+
+def test_a_gateway_that_died_with_its_machine_is_named_by_hand(
+    opened: Callable[[], OpenLink],
+) -> None:
+    link, book = opened(), GatewayBook(opened())
+    book.begin()
+    dead = GatewaySign(link=link.name, name="dead", host="away", pid=1, space="", started=1)
+    link.ledger.append([dead, replace(dead, name="other")])
+    book.read()
+    assert {each.name for each in book.others()} == {"dead", "other"}
+    stop = threading.Event()
+    stop.set()
+    for name in ("unknown", book.name):
+        with pytest.raises(ConfigError, match="--gone"):
+            ask(link, [TopicName("t")], stop, dry_run=True, gone=name)
+    ask(link, [TopicName("t")], stop, dry_run=True, gone="dead")
+    book.read()
+    assert [each.name for each in book.others()] == ["other"]
+    book.end()

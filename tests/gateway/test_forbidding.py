@@ -1,0 +1,189 @@
+"""What forbids a promotion has a code, and nothing else does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.ledger.books import opened
+from towpath.cluster.metadata import Answers, PartitionInfo, ProducerState, TopicInfo
+from towpath.gateway import forbidding
+from towpath.gateway.own import FIRST_ID
+from towpath.gateway.scope import lags, offsets_partition
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import GatewaySign
+from towpath.model.errors import ClusterError
+from towpath.model.groups import ClientGroup, Commit, GroupKind
+from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName, TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.settings import LinkConfig
+
+NAME = TopicName("t")
+TP = TopicPartition(NAME, 0)
+NOW = 1_000_000
+PARTITIONS = (PartitionInfo(0, 1, (1,)),)
+THERE = TopicInfo(NAME, TopicId("s"), False, PARTITIONS)
+GROUP = ClientGroup("g")
+
+
+def codes(reasons: Any) -> list[ReasonCode]:
+    found = [*reasons]
+    assert all(str(each) for each in found), "each has a sentence"
+    return [each.code for each in found]
+
+
+def config(**source: Any) -> LinkConfig:
+    return LinkConfig.model_validate(
+        {
+            "source": {"bootstrap": "a:1", **source},
+            "target": {"bootstrap": "b:1"},
+            "link": "l",
+            "topics": {"include": ["t"]},
+        }
+    )
+
+
+def test_clients_that_prove_who_they_are_cannot_move(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("P", "secret")
+    sasl = {"mechanism": "PLAIN", "username": "u", "password": "env:P"}
+    assert codes(forbidding.of_settings(config())) == []
+    (why,) = forbidding.of_settings(config(sasl=sasl))
+    assert (why.code, dict(why.values)["side"]) == (ReasonCode.PROMOTE_LOGIN, "source")
+    pem = tmp_path / "c.pem"
+    pem.touch()
+    certified = config(tls={"cert": str(pem), "key": str(pem)})
+    assert codes(forbidding.of_settings(certified)) == [ReasonCode.PROMOTE_CERTIFICATE]
+
+
+def test_another_gateway_is_named() -> None:
+    sign = GatewaySign(link=LinkName("l"), name="other", host="h", pid=7, space="", started=1)
+    assert codes(forbidding.of_gateways([])) == []
+    (why,) = forbidding.of_gateways([sign])
+    assert why.code is ReasonCode.PROMOTE_GATEWAYS
+    assert "on h, pid 7, named other" in str(why)
+
+
+def books(**changes: Any) -> LinkBooks:
+    made = LinkBooks(LinkName("l"))
+    made.take(opened(TP, **changes))
+    return made
+
+
+def test_a_topic_moves_if_it_is_the_same_on_both_sides() -> None:
+    assert codes(forbidding.of_topic(NAME, THERE, THERE, books())) == []
+
+
+@pytest.mark.parametrize("there", [None, THERE])
+@pytest.mark.parametrize("mirror", [None, THERE])
+def test_a_topic_that_one_side_lacks_does_not_move(
+    there: TopicInfo | None, mirror: TopicInfo | None
+) -> None:
+    lacking = [each for each in (there, mirror) if each is None]
+    found = codes(forbidding.of_topic(NAME, there, mirror, books()))
+    assert found == [ReasonCode.PROMOTE_ABSENT] * len(lacking)
+
+
+@pytest.mark.parametrize(
+    ("there", "mirror", "known", "code"),
+    [
+        (THERE, THERE, LinkBooks(LinkName("l")), ReasonCode.PROMOTE_NOT_COPIED),
+        (THERE, THERE, books(mode=Mode.MAPPED), ReasonCode.PROMOTE_NOT_SAME),
+        (THERE, THERE, books(target_topic=TopicName("x")), ReasonCode.PROMOTE_NOT_SAME),
+        (THERE, replace(THERE, id=TopicId("")), books(), ReasonCode.PROMOTE_NOT_SAME),
+        (THERE, replace(THERE, partitions=PARTITIONS * 2), books(), ReasonCode.PROMOTE_NOT_SAME),
+    ],
+)
+def test_a_topic_that_is_another_on_the_target_does_not_move(
+    there: TopicInfo, mirror: TopicInfo, known: LinkBooks, code: ReasonCode
+) -> None:
+    assert codes(forbidding.of_topic(NAME, there, mirror, known)) == [code]
+
+
+def state(number: int, *, at: int = NOW, open_since: int = -1, marked: int = -1) -> ProducerState:
+    return ProducerState(ProducerId(number), 3, at, open_since, 0, marked)
+
+
+def producers(*states: ProducerState, ids: dict[ProducerId, str] | None = None) -> list[Reason]:
+    return [*forbidding.of_producers(Answers({TP: states}, {}), ids or {}, NOW)]
+
+
+def test_producers_of_the_gateway_move_and_others_count_for_a_while() -> None:
+    assert producers(state(FIRST_ID + 4)) == []
+    assert codes(producers(state(5))) == [ReasonCode.PROMOTE_DIRECT]
+    assert producers(state(5, at=NOW - forbidding.RECENT)) == []
+
+
+@pytest.mark.parametrize(
+    "each", [state(5, open_since=4), state(5, marked=2, at=0), state(5, marked=2)]
+)
+def test_transactional_producers_do_not_move(each: ProducerState) -> None:
+    assert codes(producers(each)) == [ReasonCode.PROMOTE_TRANSACTIONS]
+    (why,) = producers(state(6, at=0), ids={ProducerId(6): "payments"})
+    assert why.code is ReasonCode.PROMOTE_TRANSACTIONS
+    assert "payments wrote to these topics" in str(why)
+
+
+def test_so_many_producers_do_not_fit_into_one_record() -> None:
+    every = [state(FIRST_ID + n) for n in range(forbidding.MOST + 1)]
+    assert codes(producers(*every)) == [ReasonCode.PROMOTE_PRODUCERS]
+    assert producers(*every[1:]) == []
+
+
+def test_what_is_not_known_forbids_it() -> None:
+    away = Answers[TopicPartition, tuple[ProducerState, ...]](
+        {}, {TP: ClusterError("source: away")}
+    )
+    assert codes(forbidding.of_producers(away, {}, NOW)) == [ReasonCode.ERROR]
+    assert codes(forbidding.of_committers({TP: [GROUP]}, away, {}, set())) == [ReasonCode.ERROR]
+
+
+@pytest.mark.parametrize("kind", [GroupKind.SHARE, GroupKind.STREAMS])
+def test_groups_of_other_kinds_do_not_move(kind: GroupKind) -> None:
+    reads = {ClientGroup("g", kind): {NAME}}
+    assert codes(forbidding.of_groups(reads, {NAME})) == [ReasonCode.PROMOTE_GROUP_KIND]
+    assert forbidding.of_groups(reads, {TopicName("other")}) == []
+
+
+def test_a_group_moves_with_all_that_it_reads() -> None:
+    reads = {GROUP: {NAME, TopicName("u")}, ClientGroup("h"): {TopicName("u")}}
+    (why,) = forbidding.of_groups(reads, {NAME})
+    assert why.code is ReasonCode.PROMOTE_TOGETHER
+    assert "group g also reads topic u" in str(why)
+    assert forbidding.of_groups(reads, {NAME, TopicName("u")}) == []
+
+
+def test_groups_that_commit_in_transactions_do_not_move() -> None:
+    commits = {GROUP: {TP: Commit(4, pending=True)}, ClientGroup("h"): {TP: Commit(4)}}
+    assert codes(forbidding.of_commits(commits)) == [ReasonCode.PROMOTE_TRANSACTIONS]
+    at = {TP: [GROUP]}
+    states = Answers[TopicPartition, tuple[ProducerState, ...]](
+        {TP: (state(5), state(6, marked=1), state(7))}, {}
+    )
+    ids = {ProducerId(7): "app"}
+    found = [*forbidding.of_committers(at, states, ids, set())]
+    assert codes(found) == [ReasonCode.PROMOTE_TRANSACTIONS] * 2
+    assert "app commits offsets in t-0, where those of group g are" in str(found[0])
+    quiet = Answers[TopicPartition, tuple[ProducerState, ...]]({TP: ()}, {})
+    assert codes(forbidding.of_committers(at, quiet, ids, {"g"})) == [
+        ReasonCode.PROMOTE_TRANSACTIONS
+    ]
+    assert codes(forbidding.of_committers(at, quiet, ids, {"other"})) == []
+
+
+@pytest.mark.parametrize(
+    ("group", "partition"), [("", 0), ("g", 3), ("orders-service", 17), ("grüße", 23)]
+)
+def test_the_partition_of_a_groups_offsets_is_known(group: str, partition: int) -> None:
+    assert offsets_partition(group, 50) == partition
+
+
+def test_what_the_target_lacks_and_has_too_much() -> None:
+    other = TopicPartition(NAME, 1)
+    assert lags({TP: 5, other: 5}, {TP: 5, other: 5}) == {}
+    assert lags({TP: 5, other: 5}, {TP: 4, other: 7}) == {TP: 1, other: -2}
+    assert lags({TP: 5}, {}) == {TP: 6}

@@ -1,0 +1,97 @@
+"""A reason of each kind why topics are not promoted, and its sentence."""
+
+from __future__ import annotations
+
+from towpath.model.reasons import Reason, ReasonCode
+
+PROMOTIONS = {
+    Reason.of(ReasonCode.PROMOTE_LOGIN, side="source"): (
+        "clients log in to the source (`source.sasl`), and the gateway cannot do that for them"
+        " on another cluster"
+    ),
+    Reason.of(ReasonCode.PROMOTE_CERTIFICATE, side="source"): (
+        "the source asks for certificates of clients (`source.tls.cert`), and the gateway has"
+        " none of theirs"
+    ),
+    Reason.of(ReasonCode.PROMOTE_NO_GATEWAY): (
+        "no gateway of the link took the request; start `towpath gateway FILE`, and look at its"
+        " log if it runs"
+    ),
+    Reason.of(ReasonCode.PROMOTE_GATEWAYS, host="gw-1", pid=7, name="3f2a9c1d5e6b7a80"): (
+        "another gateway of the link may serve clients, which would go on at the source: on"
+        " gw-1, pid 7, named 3f2a9c1d5e6b7a80; stop it"
+    ),
+    Reason.of(ReasonCode.PROMOTE_NO_RUN): (
+        "no run of the link lives that copies the last records; start `towpath run FILE`"
+    ),
+    Reason.of(ReasonCode.PROMOTE_NOTHING): (
+        "there is no topic left to promote: the link copies none that is not promoted"
+    ),
+    Reason.of(ReasonCode.PROMOTE_ABSENT, topic="orders", side="source"): (
+        "topic orders is not there on the source, or the login may not see it"
+    ),
+    Reason.of(
+        ReasonCode.PROMOTE_NOT_COPIED, about="topic orders", why="is not copied now: it is paused"
+    ): ("topic orders is not copied now: it is paused"),
+    Reason.of(
+        ReasonCode.PROMOTE_NOT_SAME,
+        about="topic orders",
+        what="another number of partitions on the target",
+    ): (
+        "topic orders has another number of partitions on the target, so clients could not go"
+        " on there where they are"
+    ),
+    Reason.of(ReasonCode.PROMOTE_TRANSACTIONS, who="payments", where="wrote to these topics"): (
+        "transactional producers are not moved yet: payments wrote to these topics"
+    ),
+    Reason.of(ReasonCode.PROMOTE_PRODUCERS, count=9000, most=8000): (
+        "9000 producers are too many for one promotion, of which 8000 is the most; name fewer"
+        " topics"
+    ),
+    Reason.of(ReasonCode.PROMOTE_DIRECT, partition="orders-0"): (
+        "a producer that does not use the gateway wrote to orders-0 within five minutes; it"
+        " would go on at the source"
+    ),
+    Reason.of(ReasonCode.PROMOTE_GROUP_KIND, group="share group readers", kind="share"): (
+        "share group readers reads the topics, and groups of kind share are not moved yet"
+    ),
+    Reason.of(ReasonCode.PROMOTE_TOGETHER, group="group readers", topic="orders"): (
+        "group readers also reads topic orders; promote both together"
+    ),
+    Reason.of(ReasonCode.PROMOTE_ENDED): (
+        "the gateway that worked on it was stopped, killed or replaced; ask again"
+    ),
+    Reason.of(ReasonCode.PROMOTE_LISTEN, text="port 9092 is taken"): (
+        "clients could not reach the brokers of the target: port 9092 is taken"
+    ),
+    Reason.of(ReasonCode.PROMOTE_BEHIND, partition="orders-0", records=12): (
+        "the target lacks 12 records of orders-0, too many to hold producers for"
+    ),
+    Reason.of(ReasonCode.PROMOTE_MEMBERS_DIRECT, group="readers", count=2, member="m-1"): (
+        "2 members of group readers did not come through this gateway, such as m-1; they would"
+        " go on at the source"
+    ),
+    Reason.of(ReasonCode.PROMOTE_MEMBERS_LATE, group="readers", count=1, member="m-1"): (
+        "1 member of group readers did not give back what they read in time, such as m-1"
+    ),
+    Reason.of(ReasonCode.PROMOTE_LATE, hold="2 s", what="both were compared"): (
+        "`gateway.hold` was over, 2 s, before both were compared"
+    ),
+    Reason.of(ReasonCode.PROMOTE_WRITTEN, partition="orders-0"): (
+        "orders-0 grew at the source while producers were held: somebody writes to it who does"
+        " not use the gateway"
+    ),
+    Reason.of(ReasonCode.PROMOTE_AHEAD, partition="orders-0", records=12): (
+        "the target has 12 records of orders-0 more than the source: somebody else writes there"
+    ),
+    Reason.of(ReasonCode.PROMOTE_OFFSETS, group="group readers"): (
+        "the target has other offsets of group readers than were written: somebody else writes them"
+    ),
+    Reason.of(ReasonCode.PROMOTE_STRAY, partition="orders-0", records=12): (
+        "12 records of orders-0 came to the source after it was promoted, by a client that does"
+        " not use the gateway; they are not copied"
+    ),
+    Reason.of(ReasonCode.PROMOTE_OPEN, text="stop its run; target: away"): (
+        "the link may still write promoted topics: stop its run; target: away"
+    ),
+}
