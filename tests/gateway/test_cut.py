@@ -107,3 +107,23 @@ def test_each_batch_is_taken_once_wherever_the_cut_was(start: int, sizes: list[i
         at = (at + size) % SEQUENCES
     assert len(taken) == len(sizes) - len(held)
     assert taken[0] == start
+
+
+def test_what_the_target_was_asked_for_is_left_to_it() -> None:
+    made = table(9)
+    made.knows(PLACE, ID, 0, 30)
+    assert made.judge(PLACE, batch(40)) is CutVerdict.SEND, "another gateway led batches there"
+    made = table(9)
+    made.forget_all_but(PLACE, {ID})
+    assert made.judge(PLACE, batch(40)) is CutVerdict.EARLY
+    made.forget_all_but(("u", 0), set())
+    assert made.judge(PLACE, batch(40)) is CutVerdict.EARLY
+    made.forget_all_but(PLACE, set())
+    assert made.judge(PLACE, batch(40)) is CutVerdict.SEND, "both clusters have forgotten it"
+
+
+def test_a_batch_on_its_way_is_not_forgotten() -> None:
+    made, first = table(9), batch(10)
+    made.sent(PLACE, first)
+    made.forget_all_but(PLACE, set())
+    assert made.judge(PLACE, batch(13)) is CutVerdict.WAIT

@@ -20,6 +20,7 @@ from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.settings import LinkConfig
+from towpath.settings.sections.clusters import Tls
 
 NAME = TopicName("t")
 TP = TopicPartition(NAME, 0)
@@ -47,16 +48,17 @@ def config(**source: Any) -> LinkConfig:
 
 
 def test_clients_that_prove_who_they_are_cannot_move(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("P", "secret")
     sasl = {"mechanism": "PLAIN", "username": "u", "password": "env:P"}
     assert codes(forbidding.of_settings(config())) == []
     (why,) = forbidding.of_settings(config(sasl=sasl))
     assert (why.code, dict(why.values)["side"]) == (ReasonCode.PROMOTE_LOGIN, "source")
-    pem = tmp_path / "c.pem"
-    pem.touch()
-    certified = config(tls={"cert": str(pem), "key": str(pem)})
+    plain = config()
+    tls = Tls.model_construct(cert=PemFile(Path("c.pem")))
+    side = plain.source.model_copy(update={"tls": tls})
+    certified = plain.model_copy(update={"source": side})
     assert codes(forbidding.of_settings(certified)) == [ReasonCode.PROMOTE_CERTIFICATE]
 
 

@@ -121,8 +121,8 @@ def test_what_fails_before_the_record_is_undone_and_no_client_notices(
         traffic.join(new, **{"group.protocol": "consumer"})
         wait_until(lambda: len(traffic.read[classic]) > 20 < len(traffic.read[new]), "all read", 60)
         wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
-        for code in ("PROMOTE_LATE", "CLUSTER_UNREACHABLE", "LEDGER"):
-            undone_by(here, link, code)
+        for said in ("`gateway.hold` was over", "it is away", "has begun after this one"):
+            undone_by(here, link, said)
             go_on(traffic, classic, new)
         raced(link)
         ends = [end_offsets(link.source.bootstrap, topic, n)[1] for n in range(PARTITIONS)]
@@ -140,16 +140,16 @@ def test_what_fails_before_the_record_is_undone_and_no_client_notices(
         assert max(Counter(traffic.read[group]).values()) == 1, f"{group} read nothing twice"
 
 
-def undone_by(here: Here, link: Link, code: str) -> None:
+def undone_by(here: Here, link: Link, said: str) -> None:
     """Promote until this fault comes; a machine that is too slow undoes it before."""
-    for _ in range(3):
+    why: Any = None
+    for _ in range(5):
         done = here("promote", str(link.file), "-o", "json")
         assert (done.code, done.json["state"]) == (3, "undone"), done.said
         (why,) = done.json["reasons"]
-        if why["code"] == code:
+        if said in why["text"]:
             return
-        assert why["code"] == "PROMOTE_LATE", done.said
-    raise AssertionError(f"{code} did not come")
+    raise AssertionError(f"{said} did not come: {why}")
 
 
 def raced(link: Link) -> None:
@@ -163,7 +163,7 @@ def raced(link: Link) -> None:
     (lost, won) = sorted(ended, key=lambda each: each[1]["state"] == "promoted")
     assert (won[0], won[1]["state"]) == (0, "promoted"), ended
     assert lost[0] == 3, ended
-    assert lost[1]["reasons"][0]["code"] in {"PROMOTE_NOTHING", "PROMOTE_LATE"}, ended
+    assert lost[1]["state"] in {"refused", "undone"}, ended
 
 
 def go_on(traffic: Traffic, *groups: str) -> None:
@@ -183,19 +183,21 @@ def all_read(traffic: Traffic, total: int, *groups: str) -> None:
     )
 
 
-STEPS = 28
-"""How often a gateway writes until a promotion is done, before and behind each time."""
+STEPS = 27
+"""About how often a gateway writes until a promotion is done, before and behind each time."""
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_a_gateway_that_is_killed_around_each_write_loses_nothing(link: Link, here: Here) -> None:
+@pytest.mark.parametrize("first", range(3, STEPS, 6))
+def test_a_gateway_that_is_killed_around_each_write_loses_nothing(
+    link: Link, here: Here, first: int
+) -> None:
     """The record is one of them: before it all goes on at the source, behind it at the target."""
     run = link.run_inside()
-    died, states = 0, list[str]()
+    states: dict[int, str] = {}
 
     def play(step: int) -> None:
-        nonlocal died
         topic = create_topic(link.source.bootstrap, f"{link.name}.s{step}", PARTITIONS)
         gateway = served(link, f"kill={step}")
         traffic = Traffic(link.gateway.split("'")[1], topic)
@@ -207,12 +209,12 @@ def test_a_gateway_that_is_killed_around_each_write_loses_nothing(link: Link, he
             wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
             asked = link.start("promote", "--topics", topic, "-o", "json")
             wait_until(lambda: not (gateway.running and asked.running), "one ends", 120)
-            died += not gateway.running
+            died = not gateway.running
             gateway.close()
             gateway = served(link)
             asked.wait()
-            states.append(asked.json["state"])
-            if states[-1] != "promoted":
+            states[step] = f"{asked.json['state']}{'' if died else ', not killed'}"
+            if asked.json["state"] != "promoted":
                 promoted(here, link, "--topics", topic)
             go_on(traffic, group)
             traffic.end_writing()
@@ -222,11 +224,11 @@ def test_a_gateway_that_is_killed_around_each_write_loses_nothing(link: Link, he
             gateway.close()
         require_whole(traffic, link.target.bootstrap)
 
-    for step in range(3, STEPS + 1):
+    for step in range(first, first + 6):
         play(step)
-    print(f"{died} deaths; {states}")  # noqa: T201
-    assert {"undone", "promoted"} <= {*states}
-    assert died > STEPS - 8
+    print(states)  # noqa: T201
+    assert "undone" in states.values() or first > 3
+    assert "promoted" in states.values() or first < STEPS - 6
 
 
 @pytest.mark.soak

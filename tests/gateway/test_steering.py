@@ -16,12 +16,18 @@ from kafka.protocol.consumer import (
     OffsetCommitRequest,
 )
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
-from kafka.protocol.producer import ProduceRequest, ProduceResponse
+from kafka.protocol.producer import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    ProduceRequest,
+    ProduceResponse,
+    TxnOffsetCommitRequest,
+)
 
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from towpath.cluster.metadata import Broker, Metadata, PartitionInfo, TopicInfo
 from towpath.gateway.answers import AnswerChanges
-from towpath.gateway.frames import head
+from towpath.gateway.frames import FrameError, head
 from towpath.gateway.gathering import Gathering
 from towpath.gateway.nodes import RelayedNodes
 from towpath.gateway.own import OwnAnswers
@@ -135,6 +141,60 @@ def test_a_gap_is_refused_in_a_way_that_is_tried_again() -> None:
     found = step(promoted(), produce(["moved"], 12), 9)
     assert found is not None
     assert codes(found.own) == {"moved": 6}
+
+
+def test_a_gap_lets_the_target_be_asked_what_it_knows() -> None:
+    routes = promoted()
+    step(routes, produce(["moved"], 12), 9)
+    assert routes.early == {("moved", 0)}
+
+
+def add_partitions(name: str) -> Any:
+    topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+    return AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id="t",
+        v3_and_below_producer_id=5,
+        v3_and_below_producer_epoch=0,
+        v3_and_below_topics=[topic(name=name, partitions=[0])],
+    )
+
+
+def add_offsets(group: str) -> Any:
+    return AddOffsetsToTxnRequest(
+        transactional_id="t", producer_id=5, producer_epoch=0, group_id=group
+    )
+
+
+def commit_in_transaction(group: str) -> Any:
+    return TxnOffsetCommitRequest(
+        transactional_id="t", group_id=group, producer_id=5, producer_epoch=0,
+        generation_id=-1, member_id="", group_instance_id=None, topics=[],
+    )  # fmt: skip
+
+
+def test_transactions_for_what_is_promoted_end() -> None:
+    with pytest.raises(FrameError, match="a transaction for topic moved"):
+        step(promoted(), add_partitions("moved"), 3)
+    for message in (add_offsets("g"), commit_in_transaction("g")):
+        with pytest.raises(FrameError, match="a transaction for group g"):
+            step(promoted(), message, 3)
+    for message in (add_partitions("other"), add_offsets("h"), commit_in_transaction("h")):
+        assert places(step(promoted(), message, 3)) == [AT_SOURCE]
+
+
+def test_transactions_wait_while_topics_and_groups_are_held() -> None:
+    routes = Routes(held=frozenset({"held"}), gathering=Gathering(frozenset({"g"}), closed=True))
+    for message in (add_partitions("held"), add_offsets("g"), commit_in_transaction("g")):
+        assert step(routes, message, 3) is None
+    for message in (add_partitions("free"), add_offsets("h"), commit_in_transaction("h")):
+        assert places(step(routes, message, 3)) == [AT_SOURCE]
+
+
+def test_groups_that_commit_in_transactions_are_remembered() -> None:
+    routes = Routes()
+    step(routes, commit_in_transaction("g"), 3)
+    step(routes, add_offsets("h"), 3)
+    assert routes.transacting == {"g", "h"}
 
 
 def test_a_request_for_both_clusters_is_parted_and_its_answer_joined() -> None:

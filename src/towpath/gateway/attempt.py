@@ -15,8 +15,9 @@ there is only the way forward, also for a gateway that begins after this one was
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.gateway.closing import close_topics
@@ -42,6 +43,7 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
 
+T = TypeVar("T")
 _MEMBERS = 60.0
 """Seconds within which members must have come; they look every few seconds, and finish what they
 have in hand."""
@@ -112,7 +114,8 @@ class PromotionAttempt:
         self._hold = float(section.hold)
         self._budget = Deadline.after(self._hold)
         self._drain()
-        record = self._record(self._tail())
+        ends = self._tail()
+        record = self._asked_in_time(lambda: self._record(ends))
         self._require_time("all was ready")
         self._commit(record)
         self._at.call(lambda: self._promoted(record))
@@ -302,7 +305,8 @@ class PromotionAttempt:
         """Wait until both logs end at the same offset, and still do after a moment."""
         first: Mapping[TopicPartition, int] = {}
         while True:
-            source, target = self._ends()
+            self._require_time("both clusters had told where the logs end")
+            source, target = self._asked_in_time(self._ends)
             left = lags(source, target)
             for tp, lag in left.items():
                 if lag < 0:
@@ -312,11 +316,24 @@ class PromotionAttempt:
                     raise _undone(ReasonCode.PROMOTE_WRITTEN, partition=str(tp))
             if first and not left:
                 return source
-            lacking = f"the target had all of {next(iter(left))}" if left else "both were compared"
-            self._require_time(lacking)
+            if left:
+                self._require_time(f"the target had all of {next(iter(left))}")
             if not left:
                 first = source
             time.sleep(_BETWEEN if first else _NAP)
+
+    def _asked_in_time(self, ask: Callable[[], T]) -> T:
+        """Return an answer; where none came as producers were held for too long, say that.
+
+        Raises:
+            UndoneError: They were.
+            ClusterError: The cluster did not answer for another reason.
+        """
+        try:
+            return ask()
+        except ClusterError:
+            self._require_time("the clusters had answered")
+            raise
 
     def _record(self, ends: Mapping[TopicPartition, int]) -> Promoted:
         """Return the record, with what the source holds of each producer."""
