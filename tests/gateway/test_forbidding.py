@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +18,9 @@ from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.model.secret import Secret
 from towpath.settings import LinkConfig
+from towpath.settings.secrets import PemFile
 from towpath.settings.sections.clusters import Tls
 
 NAME = TopicName("t")
@@ -56,7 +57,7 @@ def test_clients_that_prove_who_they_are_cannot_move(
     (why,) = forbidding.of_settings(config(sasl=sasl))
     assert (why.code, dict(why.values)["side"]) == (ReasonCode.PROMOTE_LOGIN, "source")
     plain = config()
-    tls = Tls.model_construct(cert=PemFile(Path("c.pem")))
+    tls = Tls.model_construct(cert=PemFile("c.pem", Secret("")))
     side = plain.source.model_copy(update={"tls": tls})
     certified = plain.model_copy(update={"source": side})
     assert codes(forbidding.of_settings(certified)) == [ReasonCode.PROMOTE_CERTIFICATE]

@@ -13,6 +13,7 @@ from towpath.gateway.workplace import PromotingGateway, PromotionPlace
 from towpath.ledger.entries import Promotion, PromotionStage
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import TowpathError
+from towpath.model.foreign import foreign
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime import log
 
@@ -82,7 +83,7 @@ class Promotions:
                 self._tell([error.reason])
                 self._stop.wait(_AGAIN)
             except Exception as error:  # noqa: BLE001  # clients need the gateway all the same
-                self._tell([Reason.of(ReasonCode.ERROR, error="FAULT", text=repr(error))])
+                self._tell([Reason.of(ReasonCode.ERROR, error="FAULT", text=foreign(error))])
                 self._stop.wait(_AGAIN)
 
     def _do(self, asked: Promotion) -> None:
