@@ -1,0 +1,147 @@
+"""A gateway that begins after a promotion knows what became of it, whoever did it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.kafka import create_topic
+from tests.support.links import Link
+from towpath.cluster.data.client import Client
+from towpath.gateway.book import GatewayBook
+from towpath.gateway.cut import CutVerdict, SentBatch
+from towpath.gateway.drains import Drains
+from towpath.gateway.nodes import RelayedNodes
+from towpath.gateway.own import FIRST_ID
+from towpath.gateway.promoter import Promoter
+from towpath.gateway.routes import Cluster, Routes
+from towpath.gateway.workplace import PromotionPlace
+from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic
+from towpath.ledger.link import OpenLink, open_link
+from towpath.model.errors import ConfigProblem
+from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.reasons import ReasonCode
+from towpath.settings import load
+from towpath.wire import plain
+
+pytestmark = pytest.mark.broker
+KNOWN, UNKNOWN = FIRST_ID + 1, FIRST_ID + 2
+
+
+class Gateway:
+    """The connections, of which there are none."""
+
+    def __init__(self) -> None:
+        self.routes = Routes()
+        self.targets = RelayedNodes("h", 1, {}, lambda *_: None, shift=0)
+        self.drains = Drains(time.monotonic)
+
+    def wake(self) -> None:
+        """Nobody waits."""
+
+    def show_target(self) -> tuple[ConfigProblem, ...]:
+        return ()
+
+
+@pytest.fixture
+def link(
+    tmp_path: Path, source: SharedCluster, target: SharedCluster, new_name: Callable[[str], str]
+) -> Iterator[OpenLink]:
+    file = Link(tmp_path, source, target, new_name("resumes"), timeout="10s").file
+    with open_link(load(file)) as found:
+        found.prepare()
+        yield found
+
+
+def record(link: OpenLink, topic: TopicName, at: int) -> Promoted:
+    there, mirror = link.source.topics.find(topic), link.target.topics.find(topic)
+    assert there is not None
+    assert mirror is not None
+    last = [LastBatch(id=each, epoch=0, sequence=9) for each in (KNOWN, UNKNOWN)]
+    partition = PromotedPartition(partition=0, end=0, producers=tuple(last))
+    promoted = PromotedTopic(
+        topic=topic, source_id=there.id, target_id=mirror.id, partitions=(partition,)
+    )
+    return Promoted(link=link.name, name=topic, topics=(promoted,), groups=("g",), at=at)
+
+
+def write(link: OpenLink, topic: TopicName, producer: int, sequence: int) -> None:
+    batch = plain.encode(
+        [plain.Record(b"k", b"v", (), 1)],
+        producer_id=producer,
+        producer_epoch=0,
+        base_sequence=sequence,
+    )
+    with Client(link.config.target, Side.TARGET, link.target) as client:
+        client.produce(TopicPartition(topic, 0), batch)
+
+
+def verdict(gateway: Gateway, topic: str, producer: int, sequence: int) -> CutVerdict:
+    return gateway.routes.table.judge((topic, 0), SentBatch(producer, 0, sequence, 1))
+
+
+def test_a_gateway_that_begins_asks_what_the_target_knows(link: OpenLink) -> None:
+    topic = TopicName(f"{link.name}.moved")
+    for cluster in (link.config.source, link.config.target):
+        create_topic(",".join(cluster.bootstrap), topic, 1)
+    book, gateway = GatewayBook(link), Gateway()
+    book.begin()
+    book.promote(record(link, topic, at=1 << 60))
+    write(link, topic, KNOWN, 10)
+    promoter = Promoter(PromotionPlace(link, book, gateway))
+    assert promoter.is_behind
+    assert promoter.resume() == []
+    assert not promoter.is_behind
+    routes = gateway.routes
+    assert routes.topics == {topic}
+    assert routes.moves("g")
+    leader = routes.leader(topic, 0)
+    assert leader is not None
+    assert leader.cluster is Cluster.TARGET
+    assert verdict(gateway, topic, KNOWN, 9) is CutVerdict.REPEAT
+    assert verdict(gateway, topic, KNOWN, 15) is CutVerdict.SEND, "the target judges it"
+    assert verdict(gateway, topic, UNKNOWN, 10) is CutVerdict.FIRST
+    assert verdict(gateway, topic, UNKNOWN, 15) is CutVerdict.EARLY
+
+    write(link, topic, UNKNOWN, 10)  # through another gateway
+    routes.early.add((topic, 0))
+    promoter.refresh()
+    assert verdict(gateway, topic, UNKNOWN, 15) is CutVerdict.SEND
+    assert routes.early == set()
+    book.end()
+
+
+def test_what_both_clusters_forgot_is_forgotten(link: OpenLink) -> None:
+    topic = TopicName(f"{link.name}.old")
+    for cluster in (link.config.source, link.config.target):
+        create_topic(",".join(cluster.bootstrap), topic, 1)
+    book, gateway = GatewayBook(link), Gateway()
+    book.begin()
+    book.promote(record(link, topic, at=1))
+    promoter = Promoter(PromotionPlace(link, book, gateway))
+    assert promoter.resume() == []
+    assert verdict(gateway, topic, UNKNOWN, 500) is CutVerdict.SEND
+    book.end()
+
+
+def test_records_that_come_to_the_source_afterwards_are_named_once(link: OpenLink) -> None:
+    topic = TopicName(f"{link.name}.stray")
+    for cluster in (link.config.source, link.config.target):
+        create_topic(",".join(cluster.bootstrap), topic, 1)
+    book, gateway = GatewayBook(link), Gateway()
+    book.begin()
+    book.promote(record(link, topic, at=1 << 60))
+    promoter = Promoter(PromotionPlace(link, book, gateway))
+    promoter.resume()
+    batch = plain.encode([plain.Record(b"k", b"v", (), 1)])
+    with Client(link.config.source, Side.SOURCE, link.source) as client:
+        client.produce(TopicPartition(topic, 0), batch)
+    (why,) = promoter.refresh()
+    assert why.code is ReasonCode.PROMOTE_STRAY
+    promoter._looked = -1e9
+    assert promoter.refresh() == []
+    book.end()
