@@ -99,9 +99,16 @@ class GatewayBook:
             self.read()
 
     def end(self) -> None:
-        """Tell that this gateway serves nobody any more."""
-        self._write([self._sign(over=True)])
-        self._client.close()
+        """Tell that this gateway serves nobody any more.
+
+        It takes the highest epoch for that, as gateways that began after it would wait for it else.
+        Nothing of theirs is disturbed: nobody promotes before this is told.
+        """
+        try:
+            self._fence()
+            self._write([self._sign(over=True)])
+        finally:
+            self._client.close()
 
     def read(self, wait: float = 0.0) -> list[Promotion]:
         """Read what is new; return the requests that are open.

@@ -12,7 +12,7 @@ from towpath.gateway.promoter import Promoter
 from towpath.gateway.workplace import PromotingGateway, PromotionPlace
 from towpath.ledger.entries import Promotion, PromotionStage
 from towpath.ledger.link import OpenLink
-from towpath.model.errors import TowpathError
+from towpath.model.errors import LedgerError, TowpathError
 from towpath.model.foreign import foreign
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime import log
@@ -41,6 +41,7 @@ class Promotions:
         self._promoter = Promoter(self._at)
         self._stop = stop
         self._said: dict[str, float] = {}
+        self._answers = list[Promotion]()
         self._viewed = time.monotonic()
         self._thread = threading.Thread(target=self._listen, name="promotions", daemon=True)
 
@@ -71,6 +72,7 @@ class Promotions:
     def _listen(self) -> None:
         while not self._stop.is_set():
             try:
+                self._answer()
                 asked = self._book.read(_WAIT)
                 if self._promoter.is_behind:
                     self._tell(self._promoter.resume())
@@ -95,7 +97,17 @@ class Promotions:
             return
         if done.state == PromotionStage.PROMOTED.value:
             self._tell(done.reasons)
-        self._book.note(done)
+        self._answers.append(done)
+        self._answer()
+
+    def _answer(self) -> None:
+        """Write what became of requests; what the ledger does not take now is written later."""
+        while self._answers:
+            try:
+                self._book.note(self._answers[0])
+            except LedgerError as error:  # a gateway that began later tells what became of it
+                self._tell([error.reason])
+            self._answers.pop(0)
 
     def _tell(self, troubles: Iterable[Reason]) -> None:
         """Log troubles; an error that goes on is told again only after a while."""
