@@ -39,7 +39,6 @@ class Promoter:
 
     def __init__(self, at: PromotionPlace) -> None:
         self._at = at
-        self._signs = at.link.ledger.another()
         self._stray: dict[TopicPartition, int] = {}
         self._looked = -_STRAYS
         self._open: list[TopicName] = []
@@ -168,7 +167,7 @@ class Promoter:
                 return None
             routes = at.gateway.routes
             promoted, transacting = at.call(lambda: ({*routes.topics}, {*routes.transacting}))
-            scope = scope_of(at.link, self._signs, asked.topics, promoted, transacting)
+            scope = scope_of(at.link, asked.topics, promoted, transacting)
             forbidden = [*of_gateways(at.book.others()), *scope.forbidden]
         except TowpathError as error:
             forbidden = [error.reason]

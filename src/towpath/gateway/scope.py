@@ -11,7 +11,6 @@ from towpath.cluster.metadata import ProducerState, TopicInfo
 from towpath.gateway import forbidding
 from towpath.gateway.own import FIRST_ID
 from towpath.ledger.alive import Life, RunLife
-from towpath.ledger.ledger import Ledger
 from towpath.ledger.link import OpenLink
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition
@@ -53,7 +52,6 @@ class PromotionScope:
 
 def scope_of(
     link: OpenLink,
-    ledger: Ledger,
     wanted: Sequence[TopicName],
     promoted: Set[str],
     transacting: Set[str],
@@ -62,7 +60,6 @@ def scope_of(
 
     Args:
         link: The link; its books are read anew.
-        ledger: A reader of the ledger for heartbeats of runs.
         wanted: The topics, none for all of the link that are not promoted.
         promoted: Topics that are promoted already.
         transacting: Groups whose offsets were committed in transactions through this gateway.
@@ -80,7 +77,7 @@ def scope_of(
     scope.forbidden += forbidding.of_settings(link.config)
     if not names:
         scope.forbidden.append(Reason.of(ReasonCode.PROMOTE_NOTHING))
-    if not _runs(link, ledger):
+    if not _runs(link):
         scope.forbidden.append(Reason.of(ReasonCode.PROMOTE_NO_RUN))
     for name in names:
         there, mirror = found.get(name), scope.mirrors.get(name)
@@ -91,8 +88,9 @@ def scope_of(
     return scope
 
 
-def _runs(link: OpenLink, ledger: Ledger) -> bool:
-    session, _ = last_signs(ledger, link.name)
+def _runs(link: OpenLink) -> bool:
+    # A reader that has read before would find only what came since, so nothing for a second or two.
+    session, _ = last_signs(link.ledger.another(), link.name)
     return session is not None and RunLife.of(session).state is Life.ALIVE
 
 
