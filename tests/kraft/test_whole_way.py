@@ -28,6 +28,7 @@ pytestmark = pytest.mark.broker
 STAGES = ("provisioned", "registering", "hybrid", "mixed", "dual_write")
 
 
+@pytest.mark.timeout(600)  # the first time, Kafka 3.9 is brought here
 def test_a_cluster_leaves_zookeeper_under_traffic(tmp_path: Path, here: Here) -> None:
     with ZooKeeperCluster(1, 1, home=tmp_path) as lab:
         seed(lab)
