@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from towpath.bloblang.nodes import MetadataOf, Node
 from towpath.bloblang.parser import parse_mapping
-from towpath.mirror.connect.clusters import (
-    ClientCert,
-    ConnectCluster,
-    ConnectRegistry,
-    ConnectSasl,
-    ConnectTls,
-)
 from towpath.mirror.connect.file import MAPPINGS, ConnectFile
 from towpath.mirror.connect.filters import Rule, drops_of, filtered
+from towpath.mirror.connect.logins import Logins, Reveal
 from towpath.mirror.connect.needless import needless
 from towpath.mirror.connect.sides import MigratorInput, MigratorOutput, OutputRegistry
 from towpath.mirror.connect.values import whole_name
@@ -29,10 +23,6 @@ from towpath.settings.secrets import PemFile
 from towpath.settings.shape import Place
 from towpath.topics.target_kinds import SERVERLESS_CONFIGS
 
-Reveal = Callable[[Place, Secret], object]
-"""What stands for a secret in the file of a link, by its place in Connect's file."""
-
-_PORT = ":9092"
 _ANY = "0.0.0.0"  # noqa: S104, what Connect means by an address without host
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAST_INTERVAL, _MOST_INTERVAL = 1.0, 86_400.0
@@ -76,17 +66,18 @@ class _Maker:
     def __init__(self, file: ConnectFile, reveal: Reveal) -> None:
         self._in: MigratorInput = file.input.redpanda_migrator
         self._out: MigratorOutput = file.output.redpanda_migrator
-        self._file, self._reveal = file, reveal
+        self._file = file
         self._problems: list[Placed] = []
+        self._logins = Logins(reveal, self._problems)
         self._notes: list[str] = []
         self._dropped: list[str] = []
 
     def made(self, link: str) -> Translation:
         place = ("output", "redpanda_migrator")
         tree: dict[str, Any] = {
-            "source": self._cluster(self._in, ("input", "redpanda_migrator"))
+            "source": self._logins.cluster(self._in, ("input", "redpanda_migrator"))
             | ({"rack": self._in.rack_id} if self._in.rack_id else {}),
-            "target": self._cluster(self._out, place),
+            "target": self._logins.cluster(self._out, place),
             "link": link,
             "topics": self._topics(),
             "records": self._records(),
@@ -103,53 +94,6 @@ class _Maker:
             tree["topics"]["exclude"] = [*tree["topics"].get("exclude", ()), *self._dropped]
         self._notes += needless(self._file)
         return Translation(tree, tuple(self._problems), tuple(self._notes))
-
-    def _cluster(self, side: ConnectCluster, place: Place) -> dict[str, Any]:
-        made: dict[str, Any] = {"bootstrap": [_with_port(each) for each in side.seed_brokers]}
-        if side.tls.enabled:
-            made["tls"] = self._tls(side.tls, (*place, "tls"))
-        for index, each in enumerate(side.sasl):
-            if each.mechanism != "none":
-                made["sasl"] = self._sasl(each, (*place, "sasl", index))
-        return made
-
-    def _tls(self, tls: ConnectTls, place: Place) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        if tls.root_cas_file:
-            made["ca"] = tls.root_cas_file
-        elif tls.root_cas:
-            text = Secret(tls.root_cas.replace("\\n", "\n"))
-            made["ca"] = self._reveal((*place, "root_cas"), text)
-        for index, each in enumerate(tls.client_certs):
-            made |= self._pair(each, (*place, "client_certs", index))
-        return made
-
-    def _pair(self, cert: ClientCert, place: Place) -> dict[str, Any]:
-        made: dict[str, Any] = {"cert": cert.cert_file, "key": cert.key_file}
-        if cert.password is not None:
-            made["key_password"] = self._reveal((*place, "password"), cert.password)
-        return made
-
-    def _sasl(self, sasl: ConnectSasl, place: Place) -> dict[str, Any]:
-        made: dict[str, Any] = {"mechanism": sasl.mechanism}
-        match sasl.mechanism:
-            case "OAUTHBEARER":
-                made |= {"token": self._secret(sasl.token, (*place, "token"))}
-                made |= {"extensions": dict(sasl.extensions)} if sasl.extensions else {}
-            case "AWS_MSK_IAM":
-                made |= {"region": sasl.aws.region} if sasl.aws and sasl.aws.region else {}
-            case _:
-                made |= {
-                    "username": sasl.username,
-                    "password": self._secret(sasl.password, (*place, "password")),
-                }
-        return made
-
-    def _secret(self, secret: Secret | None, place: Place) -> object:
-        if secret is None or not secret.reveal():
-            self._problems.append(Placed(place, "is required by the mechanism"))
-            return Secret("missing")
-        return self._reveal(place, secret)
 
     def _topics(self) -> dict[str, Any]:
         side = self._in
@@ -218,8 +162,8 @@ class _Maker:
             return None
         place = ("output", "redpanda_migrator", "schema_registry")
         made = {
-            "source": self._registry(source, ("input", *place[1:])),
-            "target": self._registry(target, place),
+            "source": self._logins.registry(source, ("input", *place[1:])),
+            "target": self._logins.registry(target, place),
             **self._subjects(target),
         }
         if self._out.serverless:
@@ -252,18 +196,6 @@ class _Maker:
         place = ("output", "redpanda_migrator", "schema_registry", "include_deleted")
         text = "is possible with ids that are kept only; leave it out, or `translate_ids`"
         self._problems.append(Placed(place, text))
-
-    def _registry(self, registry: ConnectRegistry, place: Place) -> dict[str, Any]:
-        made: dict[str, Any] = {"url": registry.url}
-        if registry.tls.enabled:
-            made["tls"] = self._tls(registry.tls, (*place, "tls")) or True
-        if registry.basic_auth.enabled:
-            at = (*place, "basic_auth", "password")
-            made["basic"] = {
-                "username": registry.basic_auth.username,
-                "password": self._secret(registry.basic_auth.password, at),
-            }
-        return made
 
     def _metrics(self) -> dict[str, Any] | None:
         """Return where metrics are served, if the file asks for it."""
@@ -352,10 +284,6 @@ def _moment(ms: int) -> str:
 def _filters(rules: OutputRegistry) -> dict[str, tuple[str, ...]]:
     found = {"include": rules.include, "exclude": rules.exclude}
     return {key: patterns for key, patterns in found.items() if any(patterns)}
-
-
-def _with_port(address: str) -> str:
-    return address if ":" in address else address + _PORT
 
 
 def _seconds(interval: float) -> str:
