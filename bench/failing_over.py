@@ -70,7 +70,7 @@ def main() -> None:
 
 def _measure(folder: Path, topics: int, groups: int) -> list[dict[str, Any]]:
     configs = {"min.insync.replicas": "1", "offsets.topic.num.partitions": "50"}
-    with LocalCluster(brokers=1, home=folder / "target", heap=HEAP, properties=configs) as target:
+    with LocalCluster(brokers=3, home=folder / "target", heap=HEAP, properties=configs) as target:
         names = [TopicName(f"many-{number:05}") for number in range(topics)]
         create(target, names, PARTITIONS)
         file = folder / "link.yaml"
@@ -205,7 +205,7 @@ def _page(
     told: dict[str, str], sizes: dict[str, int], found: list[dict[str, Any]]
 ) -> Iterator[str]:
     yield f"# Failover of {sizes['topics']:,} topics and {sizes['groups']:,} groups"
-    yield from ("", f"{GOALS}. Made by `bench/failover`: one broker of {HEAP}, {PARTITIONS}")
+    yield from ("", f"{GOALS}. Made by `bench/failover`: three brokers of {HEAP}, {PARTITIONS}")
     yield f"partitions a topic, {TOPICS_OF_A_GROUP} topics a group; the source is gone. `look` is"
     yield from ("the decision, with all that is read for it.", "")
     parts = ("look", "seal", "fence", "groups", "end")
