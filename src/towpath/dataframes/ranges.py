@@ -84,27 +84,18 @@ def offsets_at(
     Raises:
         ClusterError: A partition does not answer.
     """
-    offsets = admin.offsets
     wanted = {tp: bound.offsets.get((str(tp.topic), tp.partition), bound.offset) for tp in tps}
-    times = {tp: _time_of(tp, bound) for tp in tps}
-    timed = {tp: time for tp, time in times.items() if time is not None}
-    rest = [tp for tp in tps if tp not in timed]
-    ends = offsets.latest(tps, committed=True)
-    found = offsets.at_times(timed) if timed else {}
-    starts = offsets.earliest([tp for tp in rest if wanted[tp] == EARLIEST])
-    made = {}
-    for tp in tps:
-        if tp in timed:
-            made[tp] = min(_sure(found, tp), ends.sure(tp))
-        elif wanted[tp] == EARLIEST:
-            made[tp] = starts.sure(tp)
-        else:
-            made[tp] = ends.sure(tp) if wanted[tp] == LATEST else wanted[tp]
+    times = {tp: time for tp in tps if (time := _time_of(tp, bound)) is not None}
+    named = {tp: offset for tp, offset in wanted.items() if tp not in times}
+    starts = admin.offsets.earliest(tp for tp, offset in named.items() if offset == EARLIEST)
+    late = (tp for tp, offset in named.items() if offset == LATEST)
+    ends = admin.offsets.latest([*times, *late], committed=True)
+    found = admin.offsets.at_times(times)
+    made = {tp: min(found.sure(tp), ends.sure(tp)) for tp in times}
+    marks = {EARLIEST: starts, LATEST: ends}
+    for tp, offset in named.items():
+        made[tp] = marks[offset].sure(tp) if offset in marks else offset
     return made
-
-
-def _sure(found: object, tp: TopicPartition) -> int:
-    return int(found.sure(tp))  # type: ignore[attr-defined]
 
 
 def _time_of(tp: TopicPartition, bound: OffsetBound) -> int | None:

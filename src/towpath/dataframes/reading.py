@@ -17,7 +17,6 @@ from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import Side
 from towpath.runtime.deadline import Deadline
 from towpath.settings import ClusterConfig
-from towpath.wire.batch import BASE, scan
 from towpath.wire.collector import Collector
 from towpath.wire.intake import collect
 from towpath.wire.sifting import COMPACTED, LOST
@@ -28,6 +27,8 @@ _PATIENCE = 60.0
 """Seconds to wait for records that a partition must have, as its end tells."""
 _ROWS_BYTES = 8 << 20
 """Bytes of opened batches from which on rows are handed to Spark."""
+_BASE = 8
+"""Bytes of the first offset of a batch, with which each begins."""
 _HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
 
 
@@ -101,7 +102,7 @@ class _Reading:
         for _ in collect(collector, buffer, chunk.start, chunk.end, chunk.said.aborted):
             pass
         if chunk.end > chunk.start:
-            first = int(scan(buffer, chunk.start, chunk.end)[0, BASE])
+            first = int.from_bytes(chunk.batches[:_BASE], "big")
             if first > collector.expected:  # compaction left nothing between
                 collector.pass_over(first, COMPACTED)
 

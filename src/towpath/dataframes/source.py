@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 from pyspark.sql import datasource
@@ -100,7 +99,7 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """The ranges of offsets, one task each."""
         options, narrowing = self._options, self._narrowing
-        with _admin(options) as admin:
+        with Admin(options.cluster, Side.SOURCE) as admin:
             topics = topics_of(admin, options)
             tps = [tp for tp in places_of(options, topics.values()) if narrowing.wants(tp)]
             starts = offsets_at(admin, tps, options.start or OffsetBound(EARLIEST))
@@ -130,9 +129,3 @@ def rows_of(options: SourceOptions, partition: InputPartition) -> Iterator[pa.Re
 
     part = cast("OffsetRange", partition)
     return read_range(options.cluster, part, headers=options.headers, fails=options.fails)
-
-
-@contextmanager
-def _admin(options: SourceOptions) -> Iterator[Admin]:
-    with Admin(options.cluster, Side.SOURCE) as admin:
-        yield admin

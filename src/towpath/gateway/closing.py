@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 from towpath.cluster.data.client import Client
 from towpath.ledger.alive import this_host
 from towpath.ledger.entries import STATES_LEVEL
-from towpath.ledger.ledger import SESSIONS
 from towpath.ledger.link import OpenLink
+from towpath.ledger.moves import MINUTES, sealed, write_states
 from towpath.ledger.states import (
     AnyState,
-    Draining,
     FailedOver,
-    Mirroring,
     Mover,
     OneWay,
     Sealed,
@@ -28,7 +26,6 @@ from towpath.records.target.fences import Fencer, fence_of
 from towpath.runtime.clock import now_ms
 from towpath.runtime.user import this_user
 
-_MINUTES = 10 * 60_000
 _FENCES = 5.0
 """Seconds for the fences; where they cannot be written, the seal must do."""
 
@@ -62,20 +59,20 @@ def close_topics(link: OpenLink, topics: Sequence[TopicName]) -> ClosedTopics:
         if not open_ones:
             return ClosedTopics([])
         link.raise_level(STATES_LEVEL)
-        sealed = {name: _sealed(each, by) for name, each in open_ones.items()}
-        _write(link, [*sealed.values()])
+        closed = {name: sealed(each, by, by.at + MINUTES) for name, each in open_ones.items()}
+        write_states(link, [*closed.values()])
         one_way = {
-            name: each.commit(by, by.at + _MINUTES) if isinstance(each, Sealed) else each
-            for name, each in sealed.items()
+            name: each.commit(by, by.at + MINUTES) if isinstance(each, Sealed) else each
+            for name, each in closed.items()
         }
-        _write(link, [*one_way.values()])
+        write_states(link, [*one_way.values()])
         unfenced = _fence(link, [*one_way])
         ended = [
             each.fail_over(replace(by, at=now_ms()), lost=0, again=0)
             for each in one_way.values()
             if isinstance(each, OneWay)
         ]
-        _write(link, ended)
+        write_states(link, ended)
     except TowpathError as error:
         return ClosedTopics([_trouble(f"stop its run; {error}")], again=True)
     return ClosedTopics([*map(_trouble, unfenced)])
@@ -88,20 +85,6 @@ def _trouble(text: str) -> Reason:
 def _now(link: OpenLink, topic: TopicName) -> AnyState:
     entry = link.books.states.get(topic)
     return state_of(entry) if entry is not None else begun(link.name, topic)
-
-
-def _sealed(state: AnyState, by: Mover) -> AnyState:
-    if isinstance(state, Mirroring | Draining):
-        return state.seal(by, by.at + _MINUTES)
-    return state
-
-
-def _write(link: OpenLink, states: Sequence[AnyState]) -> None:
-    entries = [each.entry for each in states]
-    link.ledger.append(entries)
-    link.ledger.append(entries, SESSIONS)  # where runs listen
-    for entry in entries:
-        link.books.take(entry)
 
 
 def _fence(link: OpenLink, topics: Sequence[TopicName]) -> list[str]:

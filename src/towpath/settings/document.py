@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 from ruamel.yaml import YAML
@@ -54,6 +56,15 @@ class Document:
     tree: dict[str, Tree]
     faults: tuple[Fault, ...]
     spots: Spots
+
+
+def text_of(tree: Mapping[str, object]) -> str:
+    """Return a tree as YAML; a line is as long as what stands in it."""
+    yaml = YAML()
+    yaml.width = 4096  # a folded expression would be hard to read
+    out = StringIO()
+    yaml.dump(dict(tree), out)
+    return out.getvalue()
 
 
 def read(path: Path, init: str = "towpath init") -> str:

@@ -23,8 +23,8 @@ from towpath.mirror.failover.failover import (
     failover as fail_over,
 )
 from towpath.mirror.failover.look import FailoverScope
-from towpath.mirror.failover.moves import undo as take_back
 from towpath.mirror.failover.plan import FailoverPlan
+from towpath.mirror.failover.undoing import undo as take_back
 from towpath.mirror.show.failover_picture import as_json, done_lines, plan_picture
 from towpath.mirror.show.shapes import state_as_json
 from towpath.model.errors import ConfigError, ConfigProblem

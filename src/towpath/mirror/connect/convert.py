@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
-
-from ruamel.yaml import YAML
 
 from towpath.mirror.connect.load import examine
 from towpath.mirror.connect.translate import Translation, translate
 from towpath.model.errors import ConfigError
 from towpath.model.secret import Secret
-from towpath.settings.document import parse, read
+from towpath.settings.document import parse, read, text_of
 from towpath.settings.secrets import VARIABLE
 from towpath.settings.shape import Place, path_text
 from towpath.settings.spots import Fault
@@ -99,9 +96,5 @@ class _References:
 
 
 def _text(path: Path, made: Translation) -> str:
-    yaml = YAML()
-    yaml.width = 4096  # a folded pattern would be hard to read
-    out = StringIO()
-    yaml.dump(made.tree, out)
     head = f"# Made by `towpath convert {path.name}` from a file of Redpanda Connect."
-    return f"{head}\n{out.getvalue()}"
+    return f"{head}\n{text_of(made.tree)}"

@@ -14,7 +14,7 @@ from towpath.mirror.connect.file import ConnectFile
 from towpath.mirror.connect.translate import Translation, revealed, translate
 from towpath.mirror.connect.variables import Filled, fill
 from towpath.model.errors import ConfigError, ConfigProblem, Spot
-from towpath.model.nouns import Side
+from towpath.model.nouns import LinkName, Side
 from towpath.settings.document import Document, parse, read
 from towpath.settings.link import LinkConfig
 from towpath.settings.loading import from_tree
@@ -47,13 +47,13 @@ def link(path: Path) -> LinkConfig:
         ConfigError: With every problem of the file.
         ClusterError: A cluster does not tell its id.
     """
-    file, problems = _examined(path)
-    if file is None or problems:
-        raise ConfigError(problems)
-    config = _config(file, file.input.label, path)
+    found = _translated(path)
+    config = found.config
+    if config is None:
+        raise ConfigError(found.problems)
     with Admin(config.source, Side.SOURCE) as source, Admin(config.target, Side.TARGET) as target:
         ids = source.cluster.id(), target.cluster.id()
-    return config.model_copy(update={"link": name_of(file.input.label, *ids)})
+    return config.model_copy(update={"link": LinkName(name_of(config.link, *ids))})
 
 
 def name_of(label: str, source: str, target: str) -> str:
@@ -70,20 +70,19 @@ def check(path: Path, *, with_environment: bool = True) -> tuple[ConfigProblem, 
         with_environment: Whether its variables must be set on this machine.
     """
     try:
-        _, problems = _examined(path, with_environment=with_environment)
+        return _translated(path, with_environment=with_environment).problems
     except ConfigError as error:
         return error.problems
-    return problems
 
 
 def notes(path: Path) -> tuple[str, ...]:
     """Return what a person should know of a file without problems."""
-    file, problems = _examined(path)
-    return () if file is None or problems else translation(file).notes
+    found = _translated(path)
+    return () if found.problems else found.notes
 
 
 def translation(file: ConnectFile) -> Translation:
-    """Return a file as that of a link, with its secrets."""
+    """Return a file as that of a link, with its secrets; the label is its name."""
     return translate(file, file.input.label, revealed)
 
 
@@ -121,29 +120,39 @@ def _parsed(filled: Filled, path: Path, missing: tuple[ConfigProblem, ...]) -> D
         raise
 
 
-def _examined(
-    path: Path, *, with_environment: bool = True
-) -> tuple[ConnectFile | None, tuple[ConfigProblem, ...]]:
+@dataclass(frozen=True, slots=True)
+class _Translated:
+    """A file as that of a link; without a configuration where something is wrong, or unknown."""
+
+    problems: tuple[ConfigProblem, ...] = ()
+    notes: tuple[str, ...] = ()
+    config: LinkConfig | None = None
+
+
+def _translated(path: Path, *, with_environment: bool = True) -> _Translated:
+    """Read and translate a file.
+
+    Raises:
+        ConfigError: It cannot be read, or is not YAML.
+    """
     found = examine(path, with_environment=with_environment)
     if found.file is None or found.document is None:
-        return None, found.problems
-    made = translation(found.file)
-    spots = found.document.spots
-    problems = tuple(spots.problem(Fault(each.below, each.text)) for each in made.problems)
-    if not problems and with_environment:
-        try:
-            _config(found.file, found.file.input.label, path)
-        except ConfigError as error:
-            problems = tuple(ConfigProblem("", _ours(each), None) for each in error.problems)
-    return found.file, _sorted(problems)
+        return _Translated(found.problems)
+    made, spots = translation(found.file), found.document.spots
+    if made.problems:
+        problems = tuple(spots.problem(Fault(each.below, each.text)) for each in made.problems)
+        return _Translated(_sorted(problems))
+    if not with_environment:
+        return _Translated(notes=made.notes)
+    try:
+        return _Translated(notes=made.notes, config=from_tree(made.tree, path.parent))
+    except ConfigError as error:
+        problems = tuple(ConfigProblem("", _ours(each), None) for each in error.problems)
+        return _Translated(_sorted(problems))
 
 
 def _ours(problem: ConfigProblem) -> str:
     return f"as the file of a link: {problem.sentence}"
-
-
-def _config(file: ConnectFile, name: str, path: Path) -> LinkConfig:
-    return from_tree(translate(file, name, revealed).tree, path.parent)
 
 
 def _sorted(problems: tuple[ConfigProblem, ...]) -> tuple[ConfigProblem, ...]:

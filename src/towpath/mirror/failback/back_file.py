@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from io import StringIO
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -20,7 +19,7 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode
 from towpath.mirror.failback.inverse import inverse, literal
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import LinkName
-from towpath.settings.document import Tree, parse
+from towpath.settings.document import Tree, parse, text_of
 
 _BACK = "-back"
 _NUMBERED = re.compile(r"(.+)-([1-9]\d{0,5})")
@@ -218,7 +217,9 @@ def _edited(text: str, turned: _Turned) -> str:
         elif name in turned.sections:
             end = _end_of(text, value.end_mark.index)
             made = turned.sections[name]
-            edits.append((key.start_mark.index, end, _yaml({name: made}) if made else ""))
+            edits.append(
+                (key.start_mark.index, end, text_of({name: made}).rstrip("\n") if made else "")
+            )
         elif name == "schemas" and isinstance(value, MappingNode):
             edits += _swapped_keys(value)
     for first, end, new in sorted(edits, reverse=True):
@@ -252,12 +253,4 @@ def _dumped(turned: _Turned) -> str:
             now = {_SWAPPED.get(each, each): of for each, of in now.items()}
         if now is not None:
             made[_SWAPPED.get(key, key)] = now
-    return _yaml(made) + "\n"
-
-
-def _yaml(tree: Mapping[str, Any]) -> str:
-    yaml = YAML()
-    yaml.width = 4096  # a folded expression would be hard to read
-    out = StringIO()
-    yaml.dump(dict(tree), out)
-    return out.getvalue().rstrip("\n")
+    return text_of(made)

@@ -26,6 +26,7 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
+from towpath.ledger.moves import Moves
 from towpath.ledger.states import AnyState, FailedOver, Mirroring, Mover
 from towpath.ledger.wishes import read_begun
 from towpath.mirror.failback.back_file import BackFile, back_file, back_name
@@ -42,7 +43,6 @@ from towpath.mirror.failback.plan import (
 from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
 from towpath.mirror.failback.salvage.unfinished import unfinished
 from towpath.mirror.failback.scope import gone_back, is_whole, part_of, require_over
-from towpath.mirror.failover.moves import Moves
 from towpath.mirror.twin import require_no_twin
 from towpath.model.errors import ConfigError, ConfigProblem, StoppedError
 from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition

@@ -25,6 +25,7 @@ from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import STATES_LEVEL, Cut, LinkState
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
+from towpath.ledger.moves import Moves, sealed, undone
 from towpath.ledger.states import (
     Draining,
     Mirroring,
@@ -38,7 +39,6 @@ from towpath.ledger.wishes import read_begun, require_copied
 from towpath.mirror.failover.cuts import cut_of
 from towpath.mirror.failover.drain import Drain
 from towpath.mirror.failover.look import FailoverScope, Looker
-from towpath.mirror.failover.moves import Moves, sealed, undone
 from towpath.mirror.failover.plan import FailoverPlan, PartitionPlan, PositionPlan, with_known
 from towpath.mirror.mm2.publish import publishing
 from towpath.mirror.twin import require_no_twin

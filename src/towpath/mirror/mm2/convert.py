@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from io import StringIO
 from typing import Any
-
-from ruamel.yaml import YAML
 
 from towpath.mirror.mm2.flows import Fact, Fate, Flow, Mm2File, words
 from towpath.mirror.mm2.leftovers import leftover
 from towpath.mirror.mm2.logins import WantedSecret, login
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
+from towpath.settings.document import text_of
 from towpath.settings.java_properties import Property, parse
 
 _INTERNAL = (r"mm2.*\.internal", r".*\.checkpoints\.internal", r"__.*", r"\..*")
@@ -112,7 +110,7 @@ class _Maker:
             tree |= {key: section} if section else {}
         head = f"# Made by `towpath import mm2 {self._name}` for the flow {flow}.\n"
         secrets = dict.fromkeys((*source.secrets, *target.secrets))
-        return Converted(flow, head + _yaml(tree), tuple(secrets), tuple(self._notes))
+        return Converted(flow, head + text_of(tree), tuple(secrets), tuple(self._notes))
 
     def _find(self, *names: str) -> Property | None:
         return self._file.of_flow(self._flow, *names)
@@ -269,11 +267,3 @@ class _Maker:
         for each in usable:
             self._took(each, ours)
         return {key: f"{min(int(each.value) for each in usable)}s"} if usable else {}
-
-
-def _yaml(tree: dict[str, Any]) -> str:
-    yaml = YAML()
-    yaml.width = 4096  # a folded pattern would be hard to read
-    out = StringIO()
-    yaml.dump(tree, out)
-    return out.getvalue()

@@ -26,9 +26,9 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
+from towpath.ledger.moves import Moves
 from towpath.ledger.states import RemovedState
 from towpath.ledger.wishes import read_begun
-from towpath.mirror.failover.moves import Moves
 from towpath.mirror.removal.plan import RemovalPlan, removal_plan
 from towpath.plan.lease import Lease, last_signs
 from towpath.settings import LinkConfig

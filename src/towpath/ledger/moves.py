@@ -1,4 +1,4 @@
-"""Moves of a link from one state to the next, written before their effects."""
+"""Moves of a link, or of its topics, from one state to the next, written before their effects."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from towpath.ledger.alive import this_host
-from towpath.ledger.entries import WHOLE_LINK, LinkState
-from towpath.ledger.events import What
+from towpath.ledger.entries import WHOLE_LINK
 from towpath.ledger.ledger import SESSIONS
-from towpath.ledger.link import OpenLink, open_link
+from towpath.ledger.link import OpenLink
 from towpath.ledger.states import (
     AnyState,
     Draining,
@@ -21,31 +20,26 @@ from towpath.ledger.states import (
     begun,
     state_of,
 )
-from towpath.ledger.wishes import read_begun
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import TopicName
 from towpath.runtime.clock import now_ms
 from towpath.runtime.user import this_user
-from towpath.settings import LinkConfig
 
-_MINUTES = 10 * 60_000
+MINUTES = 10 * 60_000
 """Milliseconds after which somebody has to look at a move that did not end."""
 
 
-def undo(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[LinkState, ...]:
-    """Take back a failover that has written nothing yet that stays; return the states now.
+def write_states(link: OpenLink, states: Sequence[AnyState]) -> None:
+    """Write states to the ledger, and to runs that listen.
 
     Raises:
-        ClusterError: The target could not be reached, or refused.
-        LedgerError: There is nothing to take back, or it is too late.
+        ClusterError: The ledger could not be written.
     """
-    with open_link(config) as link:
-        read_begun(link)
-        states = Moves(link, topics)
-        moved = [undone(each, states.by) for each in states.now]
-        states.write(moved)
-        link.events.tell(What.FAILOVER_UNDONE, topics=[*topics])
-        return tuple(each.entry for each in moved)
+    entries = [each.entry for each in states]
+    link.ledger.append(entries)
+    link.ledger.append(entries, SESSIONS)  # where runs listen
+    for entry in entries:
+        link.books.take(entry)
 
 
 def undone(state: AnyState, by: Mover) -> AnyState:
@@ -85,17 +79,13 @@ class Moves:
 
     def write(self, states: Sequence[AnyState]) -> None:
         """Write states to the ledger, and to runs that listen."""
-        entries = [each.entry for each in states]
-        self._link.ledger.append(entries)
-        self._link.ledger.append(entries, SESSIONS)
-        for entry in entries:
-            self._link.books.take(entry)
+        write_states(self._link, states)
         self.now = [*states]
 
     def later(self) -> int:
         """Return when somebody has to look."""
         self.by = replace(self.by, at=now_ms())
-        return self.by.at + _MINUTES
+        return self.by.at + MINUTES
 
 
 def sealed(state: AnyState, by: Mover, until: int) -> AnyState:

@@ -1,0 +1,29 @@
+"""The undoing of a failover that has written nothing yet that stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from towpath.ledger.entries import LinkState
+from towpath.ledger.events import What
+from towpath.ledger.link import open_link
+from towpath.ledger.moves import Moves, undone
+from towpath.ledger.wishes import read_begun
+from towpath.model.nouns import TopicName
+from towpath.settings import LinkConfig
+
+
+def undo(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[LinkState, ...]:
+    """Take back a failover that has written nothing yet that stays; return the states now.
+
+    Raises:
+        ClusterError: The target could not be reached, or refused.
+        LedgerError: There is nothing to take back, or it is too late.
+    """
+    with open_link(config) as link:
+        read_begun(link)
+        states = Moves(link, topics)
+        moved = [undone(each, states.by) for each in states.now]
+        states.write(moved)
+        link.events.tell(What.FAILOVER_UNDONE, topics=[*topics])
+        return tuple(each.entry for each in moved)
