@@ -107,6 +107,36 @@ def _strike(cluster: LocalCluster, rng: random.Random) -> None:
     cluster.restart(broker)
 
 
+@pytest.mark.soak
+def test_every_broker_of_both_sides_is_restarted_under_load(
+    tmp_path: Path,
+    three: SharedCluster,
+    three_more: SharedCluster,
+    new_name: NewName,
+    rng: random.Random,
+) -> None:
+    """Two by two, one on either side: records, offsets, timestamps and ends of logs are the same.
+
+    A transaction takes its marker's offset on both sides, so its end is where it was.
+    """
+    mirror = Mirror(tmp_path, three_more, three, new_name("rolled"))
+    scene = Scene(mirror, rng, KINDS)
+    with playing(scene):
+        for here, there in zip(rng.sample((1, 2, 3), 3), rng.sample((1, 2, 3), 3), strict=True):
+            for cluster, broker in ((three_more, here), (three, there)):
+                cluster.stop_broker(broker)
+                time.sleep(rng.uniform(0.0, 1.0))
+            for cluster, broker in ((three_more, here), (three, there)):
+                cluster.restart(broker)
+                time.sleep(rng.uniform(0.0, 2.0))
+    for topic in map(scene.topic, KINDS):
+        for partition in range(PARTITIONS):
+            ends = [
+                end_offsets(each.bootstrap, topic, partition)[1] for each in (three_more, three)
+            ]
+            assert ends[0] == ends[1], f"{topic}-{partition}"
+
+
 @pytest.mark.chaos
 def test_leaders_that_move(
     tmp_path: Path, sides: Sides, new_name: NewName, rng: random.Random

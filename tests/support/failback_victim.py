@@ -21,10 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from towpath.ledger.entries import LinkStage
-from towpath.mirror.failback.failback import FailbackRequest, failback
+from towpath.mirror.failback.failback import failback
+from towpath.mirror.failback.request import FailbackRequest
 from towpath.mirror.failback.salvaged import ReplayWish, replay_salvaged
-from towpath.mirror.failover.failover import FailoverRequest, failover
+from towpath.mirror.failover.failover import failover
 from towpath.mirror.failover.look import FailoverScope
+from towpath.mirror.failover.request import FailoverRequest
 from towpath.model.errors import LinkHeldError
 from towpath.model.nouns import Side
 from towpath.settings import load

@@ -1,8 +1,8 @@
 """A failover in a process of its own, which kills itself at a step.
 
-`python -m tests.support.failover_victim FILE STEP` fails the link of a file over, and ends itself
-with SIGKILL before or behind the given call that writes to the target; with 0 it goes to the end
-and prints how many such moments there were.
+`python -m tests.support.failover_victim FILE STEP [TOPIC]` fails the link of a file over, or one
+topic of it, and ends itself with SIGKILL before or behind the given call that writes to the target;
+with 0 it goes to the end and prints how many such moments there were.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from tests.support.archive.steps import KillingSteps
 from towpath.cluster.admin.groups.admin import GroupAdmin
 from towpath.cluster.admin.producers import ProducerAdmin
 from towpath.ledger.ledger import Ledger
-from towpath.mirror.failover.failover import FailoverRequest, failover
+from towpath.mirror.failover.failover import failover
 from towpath.mirror.failover.look import FailoverScope
+from towpath.mirror.failover.request import FailoverRequest
+from towpath.model.nouns import TopicName
 from towpath.settings import load
 
 
@@ -26,7 +28,8 @@ def main() -> None:
     steps.around(Ledger, "append")
     steps.around(ProducerAdmin, "write_markers")
     steps.around(GroupAdmin, "write", "delete")
-    failover(load(Path(path)), FailoverRequest(scope=FailoverScope(), agreed=lambda _: True))
+    scope = FailoverScope(topics=tuple(map(TopicName, sys.argv[3:])))
+    failover(load(Path(path)), FailoverRequest(scope=scope, agreed=lambda _: True))
     print(steps.count)  # noqa: T201
 
 

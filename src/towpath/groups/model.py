@@ -151,6 +151,8 @@ class SyncReport:
         groups: The groups, by name.
         failed: Groups that could not be looked at, and why.
         unlisted: Why some groups may be missing: brokers that did not list theirs.
+        remembered: Groups of which the ledger tells all, or a part, and why the source does not;
+            none where nobody answers there at all.
         written: Whether it was a sync; a preview writes nothing.
         translating: Seconds that translating took.
         writing: Seconds that writing and reading back took.
@@ -161,6 +163,7 @@ class SyncReport:
     groups: tuple[GroupReport, ...] = ()
     failed: Mapping[ClientGroup, ClusterError] = field(default_factory=dict)
     unlisted: tuple[ClusterError, ...] = ()
+    remembered: Mapping[ClientGroup, Reason] = field(default_factory=dict)
     written: bool = True
     translating: float = 0.0
     writing: float = 0.0

@@ -76,6 +76,7 @@ class SourceView:
         failed: Groups whose offsets are not known, and why.
         unlisted: Why some groups may be missing.
         listed: The names of all groups that the source listed.
+        remembered: Groups of which the ledger tells all, or a part, and why the source does not.
     """
 
     groups: Mapping[str, SourceGroup] = field(default_factory=dict)
@@ -84,6 +85,7 @@ class SourceView:
     failed: Mapping[ClientGroup, ClusterError] = field(default_factory=dict)
     unlisted: tuple[ClusterError, ...] = ()
     listed: frozenset[str] = frozenset()
+    remembered: Mapping[ClientGroup, Reason] = field(default_factory=dict)
 
 
 def source_now(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from towpath.groups.model import GroupPosition, PositionOutcome, SyncReport
 from towpath.groups.sync import GroupSync
@@ -25,6 +26,7 @@ def settle(
     *,
     gone: bool = False,
     ending: bool = False,
+    waits: Callable[[SyncReport], None] = lambda _: None,
 ) -> SyncReport:
     """Sync the groups, and repeat for problems that may pass.
 
@@ -34,6 +36,7 @@ def settle(
         patience: Seconds for what passes.
         gone: The source is gone: take what the ledger knows of its groups.
         ending: Nothing more will be mirrored, so no position waits for that.
+        waits: Told of each sync that is repeated.
 
     Raises:
         ClusterError: A cluster cannot be reached.
@@ -43,8 +46,11 @@ def settle(
     until, held = Deadline.after(patience), Deadline.after(SESSION)
     while True:
         report = sync.once(last=True, renew=True, gone=gone, ending=ending)
-        waits = (not until.over and _may_pass(report)) or (not held.over and _is_held(report))
-        if not waits or waiting.wait(_PAUSE):
+        again = (not until.over and _may_pass(report)) or (not held.over and _is_held(report))
+        if not again:
+            return report
+        waits(report)
+        if waiting.wait(_PAUSE):
             return report
 
 

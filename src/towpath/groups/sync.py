@@ -27,6 +27,7 @@ from towpath.groups.observe_groups import (
     with_blocked_groups,
 )
 from towpath.groups.offset_maps import Answer, Positions
+from towpath.groups.remembered import all_remembered, with_remembered
 from towpath.groups.sync_reports import failed_groups, reports, with_open_transaction
 from towpath.groups.sync_state import GroupMemory
 from towpath.groups.target_offsets import place, with_target_offsets
@@ -34,6 +35,7 @@ from towpath.groups.write import client_of, under_members, write
 from towpath.ledger.entries import SeenPosition
 from towpath.ledger.link import OpenLink
 from towpath.ledger.offsets import Exactness
+from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.runtime.clock import now_ms
@@ -93,24 +95,16 @@ class GroupSync:
                 may go on there next, so a group has failed whose offsets in the link's topics an
                 open transaction may change, except in a failover (`ending`), whose source may never
                 end it.
-            ending: Nothing more will be mirrored, so no position waits for that.
+            ending: Nothing more will be mirrored, so no position waits for that. Where the source
+                does not tell of a group, or lost a topic, the ledger counts.
 
         Raises:
             ClusterError: A cluster cannot be reached, or the ledger refuses an entry.
             LedgerError: The ledger is of no use.
         """
         self.read()
-        self._check(gone=gone)
-        source = (
-            source_known(self._config, self._link.books)
-            if gone
-            else source_now(
-                self._config,
-                self._link.source,
-                stable=self._is_meant if renew and not ending else None,
-            )
-        )
-        source = self._meant(source)
+        self._check(gone=gone or ending)
+        source = self._meant(self._source(gone=gone, stable=renew, ending=ending))
         report = self._brought(source, really=write, renew=renew, ending=ending)
         if write:
             self._memory.take(report, source.ids)
@@ -121,6 +115,18 @@ class GroupSync:
         # Somebody waits for that answer; the syncs of a run need not look at all topics each time.
         told = (renew or not write) and not (gone or ending)
         return self._with_left(source, report) if told else report
+
+    def _source(self, *, gone: bool, stable: bool, ending: bool) -> SourceView:
+        """Return the groups at the source, as far as it is asked and answers."""
+        config, books, source = self._config, self._link.books, self._link.source
+        if gone:
+            return source_known(config, books)
+        if not ending:
+            return source_now(config, source, stable=self._is_meant if stable else None)
+        try:
+            return with_remembered(source_now(config, source), config, books, source)
+        except ClusterError as error:
+            return all_remembered(config, books, error)
 
     def _with_left(self, source: SourceView, report: SyncReport) -> SyncReport:
         """Return the report with what does not move with groups, and groups that went."""
@@ -240,6 +246,7 @@ class GroupSync:
             ),
             failed={**source.failed, **failed_groups(translated, target)},
             unlisted=source.unlisted + target.unlisted,
+            remembered=source.remembered,
             written=really,
             translating=began - looked,
             writing=time.monotonic() - began,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from towpath.ledger.alive import this_host
-from towpath.ledger.entries import WHOLE_LINK
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import WHOLE_LINK, LinkStage, LinkState
 from towpath.ledger.ledger import SESSIONS
 from towpath.ledger.link import OpenLink
 from towpath.ledger.states import (
@@ -22,7 +23,7 @@ from towpath.ledger.states import (
 )
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import TopicName
-from towpath.runtime.clock import now_ms
+from towpath.runtime.clock import now_ms, readable
 from towpath.runtime.user import this_user
 
 MINUTES = 10 * 60_000
@@ -70,15 +71,22 @@ class Moves:
     """
 
     def __init__(self, link: OpenLink, topics: Sequence[TopicName] = ()) -> None:
-        self._link = link
+        self._link, self._topics = link, tuple(topics) or (WHOLE_LINK,)
         self.by = Mover(this_user(), this_host(), now_ms())
-        self.now: list[AnyState] = []
-        for topic in topics or [WHOLE_LINK]:
-            entry = link.books.state_of(topic)
-            self.now.append(state_of(entry) if entry is not None else begun(link.name, topic))
+        self.now: list[AnyState] = [self._found(each) for each in self._topics]
 
     def write(self, states: Sequence[AnyState]) -> None:
-        """Write states to the ledger, and to runs that listen."""
+        """Write states to the ledger, and to runs that listen.
+
+        Raises:
+            ClusterError: The ledger could not be read or written.
+            LedgerError: Another command moved the link since its state was read.
+        """
+        self._link.read()
+        for topic, known in zip(self._topics, self.now, strict=True):
+            found = self._found(topic)
+            if found != known:
+                raise moved_meanwhile(found.entry)
         write_states(self._link, states)
         self.now = [*states]
 
@@ -86,6 +94,28 @@ class Moves:
         """Return when somebody has to look."""
         self.by = replace(self.by, at=now_ms())
         return self.by.at + MINUTES
+
+    def _found(self, topic: TopicName) -> AnyState:
+        books = self._link.books
+        entry = books.states[topic] if topic in halfway(books) else books.state_of(topic)
+        return state_of(entry) if entry is not None else begun(self._link.name, topic)
+
+
+def halfway(books: LinkBooks) -> frozenset[TopicName]:
+    """Return the topics that are to fail over alone, and have not yet."""
+    stages = {LinkStage.DRAINING, LinkStage.SEALED}
+    own = books.states.items()
+    return frozenset(topic for topic, each in own if topic != WHOLE_LINK and each.state in stages)
+
+
+def moved_meanwhile(found: LinkState) -> LedgerError:
+    """Return the error of a command that another one overtook."""
+    what = f"topic {found.topic} of link {found.link}" if found.topic else f"link {found.link}"
+    return LedgerError(
+        f"{what} is {found.state.replace('_', ' ')} since {readable(found.since)}, by {found.user}"
+        f" on {found.host}: another command moved it since this one looked, which changes nothing"
+        " more; give the command again to see what holds now"
+    )
 
 
 def sealed(state: AnyState, by: Mover, until: int) -> AnyState:

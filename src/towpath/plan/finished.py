@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from towpath.ledger.entries import WHOLE_LINK
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.amounts import counted
-from towpath.model.nouns import TopicName
 from towpath.plan.apply import ApplyRequest, require_clusters
 from towpath.plan.differences import differences
 from towpath.plan.journal import JournalWriter
-from towpath.plan.kinds import Step
+from towpath.plan.kinds import Step, StepKinds
 from towpath.plan.subjects import SubjectClients, Subjects
 from towpath.runtime.clock import readable
 
@@ -69,10 +68,10 @@ def already_done(wanted: ApplyRequest, subjects: Subjects) -> AlreadyDone:
         return _found(wanted, link, clients, steps)
 
 
-def _is_over(link: OpenLink, step: Step) -> bool:
+def _is_over(link: OpenLink, kinds: StepKinds, step: Step) -> bool:
     """Whether a step's topic, or the link, failed over: nothing is asked for there any more."""
-    topic = getattr(step, "source", WHOLE_LINK)
-    return link.books.closed(TopicName(str(topic))) is not None
+    topic = kinds.of(step).topic(step)
+    return link.books.closed(WHOLE_LINK if topic is None else topic) is not None
 
 
 def _found(
@@ -82,7 +81,7 @@ def _found(
     before = [step for step in steps if journal.done_before(step)]
     left = [step for step in steps if step not in before]
     last = max((link.books.journal[kinds.key(step)].at for step in before), default=0)
-    open_now = not any(_is_over(link, step) for step in left)
+    open_now = not any(_is_over(link, kinds, step) for step in left)
     if left and open_now and not any(map(journal.unsettled, left)) and _as_asked(clients, left):
         return AlreadyDone(before, last, elsewhere=left)
     return AlreadyDone(before, last, left=left)

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.nouns import TopicName
 from towpath.model.portions import portions
 
 Key = tuple[str, str, str, str]
@@ -68,6 +69,7 @@ class StepKind(Generic[S]):
         weight: Returns how much of `FULL_BATCH` a step takes.
         part: Returns what distinguishes two steps of this kind about one thing in the journal.
         blamed: Returns the name under which the failure of a step is reported.
+        topic: Returns the source topic that a step is about, `None` if it is about something else.
     """
 
     step: type[S]
@@ -83,6 +85,7 @@ class StepKind(Generic[S]):
     weight: Callable[[S], int] = lambda _step: 1
     part: Callable[[S], str] = lambda _step: ""
     blamed: Callable[[S], str] = lambda step: step.about
+    topic: Callable[[S], TopicName | None] = lambda _step: None
 
     @property
     def name(self) -> str:

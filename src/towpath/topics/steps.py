@@ -151,6 +151,7 @@ KINDS = StepKinds(
             identified=True,
             weight=lambda step: step.partitions,
             blamed=lambda step: step.source,
+            topic=lambda step: step.source,
         ),
         StepKind(
             step=AddPartitions,
@@ -159,6 +160,7 @@ KINDS = StepKinds(
             identified=True,
             weight=lambda step: step.to_count - step.from_count,
             blamed=lambda step: step.source,
+            topic=lambda step: step.source,
         ),
         StepKind(
             step=SetConfigs,
@@ -167,6 +169,7 @@ KINDS = StepKinds(
             reviewed=lambda _step: True,
             part=lambda step: ",".join(sorted(step.before)),
             blamed=lambda step: step.source,
+            topic=lambda step: step.source,
         ),
         StepKind(
             step=DeleteTopic,
@@ -175,6 +178,7 @@ KINDS = StepKinds(
             identified=True,
             weight=lambda _: FULL_BATCH,
             blamed=lambda step: step.source,
+            topic=lambda step: step.source,
         ),
     )
 )

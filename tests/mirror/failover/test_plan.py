@@ -11,6 +11,7 @@ from tests.support.ledger.books import TP, opened, receipt
 from towpath.cluster.codes import refused
 from towpath.cluster.metadata import ProducerState
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
+from towpath.ledger.alive import Life, RunLife
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import LinkLease
 from towpath.ledger.offsets import Exactness, TranslatedOffset
@@ -18,17 +19,16 @@ from towpath.ledger.producers import producer_id
 from towpath.mirror.failover.beyond import ahead_of
 from towpath.mirror.failover.cuts import cut_of
 from towpath.mirror.failover.drain import Drain
-from towpath.mirror.failover.failover import require_drain
 from towpath.mirror.failover.look import held_by
-from towpath.mirror.failover.plan import (
+from towpath.mirror.failover.partitions import (
     UNKNOWN,
-    FailoverPlan,
     PartitionPlan,
     partition_plan,
-    split_groups,
     with_known,
-    without_rights,
 )
+from towpath.mirror.failover.plan import FailoverPlan
+from towpath.mirror.failover.positions import held_groups, split_groups, without_rights
+from towpath.mirror.failover.sealing import require_drain
 from towpath.model.errors import LedgerError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import (
@@ -87,6 +87,26 @@ def test_where_it_does_not_what_groups_had_read_is_the_least() -> None:
     assert (whole.lost, whole.unknown, whole.costs) == (3, 1, True)
     [stands] = whole.positions
     assert (stands.ahead, stands.follow, stands.again, stands.exact) == (3, 0, 0, False)
+
+
+def test_a_partition_of_which_a_half_gone_source_tells_nothing_says_why() -> None:
+    why = Reason.of(ReasonCode.SOURCE_TOPIC_DELETED)
+    plan = replace(partition_plan(TP, books(at=1000), 100, UNKNOWN), silent=why)
+    assert plan.sentence.endswith(f"; {why}, so what was written there since is unknown")
+    whole = _plan([plan, partition_plan(TP, books(), 100, 107)])
+    assert (whole.lost, whole.unknown, whole.silent, whole.costs) == (7, 1, (plan,), True)
+
+
+def test_groups_that_the_source_does_not_tell_of_may_read_more_again() -> None:
+    """The others stand where they do; of these, nobody knows what they have read since."""
+    position = _position(source=60, answer=(60, Exactness.EXACT))
+    plan = _plan([partition_plan(TP, books(), 100, 100)], position)
+    assert (plan.again, plan.again_at_most) == (0, 0)
+    report = _report(position)
+    why = Reason.of(ReasonCode.SOURCE_TOPIC_DELETED)
+    unsure = replace(plan, groups=replace(report, remembered={position.group: why}))
+    assert (unsure.again, unsure.again_at_most) == (0, 40)
+    assert replace(plan, source_gone="it is away").again_at_most == 40
 
 
 def test_records_behind_the_last_receipt_are_on_the_target_too() -> None:
@@ -290,6 +310,20 @@ def test_a_drain_is_over_when_all_is_copied_and_nobody_writes() -> None:
 def test_a_drain_needs_the_source_and_a_run(gone: str, why: str) -> None:
     with pytest.raises(LedgerError, match=why):
         require_drain(replace(_plan([]), source_gone=gone))
+
+
+def test_a_drain_waits_for_no_topic_that_is_paused() -> None:
+    lives = RunLife(state=Life.ALIVE, host="h", pid=1, since=0, beat=0, silence=0.0)
+    plan = replace(_plan([]), run=lives, paused=(TopicName("orders"),))
+    with pytest.raises(LedgerError, match="1 topic paused: orders; `towpath resume FILE`"):
+        require_drain(plan)
+    require_drain(replace(plan, paused=()))
+
+
+def test_groups_that_a_closed_streams_application_holds_are_named_once() -> None:
+    held = Reason.of(ReasonCode.GROUP_HELD, group="g")
+    positions = [replace(_position(), reason=held)] * 2 + [_position()]
+    assert held_groups(positions) == ["g"]
 
 
 def _position(

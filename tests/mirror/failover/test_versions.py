@@ -12,7 +12,16 @@ from tests.support.clusters.brokers import SharedCluster
 from tests.support.copying.quarantine import begin
 from tests.support.failback_victim import back_of, replay, turn_round
 from tests.support.here import Here
-from tests.support.kafka import Record, commit, consume, end_offsets, produce
+from tests.support.kafka import (
+    Record,
+    commit,
+    consume,
+    create_topic,
+    end_offsets,
+    produce,
+    wait_until,
+)
+from tests.support.links import Link
 from tests.support.mirror import Mirror
 from towpath.dev.distribution import NEWEST
 from towpath.model.nouns import Side
@@ -91,3 +100,56 @@ def test_there_and_back(
     assert values(target, f"{topic}.salvage") == said("tail", 4)
     assert replay(file)
     assert values(target, topic)[-4:] == said("tail", 4)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("source_of", "target_of"), [("3.9.2", NEWEST), (NEWEST, "3.9.2")])
+def test_a_pause_holds_between_releases_and_through_a_failover(
+    tmp_path: Path,
+    source: SharedCluster,
+    target: SharedCluster,
+    old: Callable[[str], SharedCluster],
+    new_name: Callable[[str], str],
+    here: Here,
+    source_of: str,
+    target_of: str,
+) -> None:
+    """What is paused is not copied, goes on where it stood, and fails over as it stands."""
+    source = source if source_of == NEWEST else old(source_of)
+    target = target if target_of == NEWEST else old(target_of)
+    link = Link(tmp_path, source, target, new_name("paused"), timeout="10s")
+    topic = create_topic(source.bootstrap, f"{link.name}.one")
+    file = str(link.file)
+    produce(source.bootstrap, topic, some("first", 20))
+    run = link.run_inside()
+    try:
+        link.wait_for(run, topic)
+        assert here("pause", file, "--topics", topic).code == 0
+        wait_until(lambda: states(here, file) == {"paused"}, "it is paused")
+        produce(source.bootstrap, topic, some("second", 5))
+        refused = here("failover", file, "--wait", "--dry-run")
+        assert (refused.code, "1 topic paused" in refused.said) == (4, True), refused.said
+        assert end_offsets(target.bootstrap, topic)[1] == 20
+        assert here("resume", file).code == 0
+        link.wait_for(run, topic)
+        assert here("pause", file).code == 0
+        wait_until(lambda: states(here, file) == {"paused"}, "it is paused again")
+        produce(source.bootstrap, topic, some("third", 7))
+        done = here("failover", file, "--yes", "-o", "json")
+        assert done.json["done"], done.said
+        assert (done.json["plan"]["paused"], done.json["after"]["lost"]) == ([topic], 7)
+        wait_until(lambda: not run.running, "the run has noticed the seal")
+    finally:
+        run.close()
+    refused = here("resume", file)
+    assert here.run(file, "--until-caught-up").code == 4, "no resume opens a link that failed over"
+    produce(target.bootstrap, topic, some("new", 3))
+    assert values(target, topic) == [*said("first", 20), *said("second", 5), *said("new", 3)]
+    assert turn_round(link.file, Side.TARGET)
+    assert values(target, f"{topic}.salvage") == said("third", 7)
+    assert values(source, topic) == [*said("first", 20), *said("second", 5), *said("third", 7)]
+
+
+def states(here: Here, file: str) -> set[str]:
+    rows = here("status", file, "-o", "json").json["partitions"]
+    return {row["state"] for row in rows}

@@ -36,9 +36,10 @@ from towpath.ledger.entries import (
 from towpath.ledger.events import Event, Origin
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.ledger.rates import Limits
-from towpath.mirror.failover.failover import FailoverReport
-from towpath.mirror.failover.plan import FailoverPlan, PartitionPlan
-from towpath.mirror.show import failover_picture as failover
+from towpath.mirror.failover.partitions import PartitionPlan
+from towpath.mirror.failover.plan import FailoverPlan
+from towpath.mirror.failover.request import FailoverReport
+from towpath.mirror.show import failover_json as failover
 from towpath.mirror.show import groups_picture as groups
 from towpath.mirror.show import history_picture as history
 from towpath.mirror.show.status_json import link_as_json

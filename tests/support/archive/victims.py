@@ -12,9 +12,9 @@ COMPACTION = "tests.support.archive.compaction_victim"
 RECOVERY = "tests.support.archive.recovery_victim"
 
 
-def victim(module: str, file: Path, step: int) -> subprocess.CompletedProcess[str]:
-    """Run a program on an archive until it dies at a step; step 0 prints how many there are."""
-    words = [sys.executable, "-m", module, str(file), str(step)]
+def victim(module: str, file: Path, step: int, *more: str) -> subprocess.CompletedProcess[str]:
+    """Run a program on a file until it dies at a step; step 0 prints how many there are."""
+    words = [sys.executable, "-m", module, str(file), str(step), *more]
     return subprocess.run(
         words, env=environment(), capture_output=True, text=True, timeout=120, check=False
     )

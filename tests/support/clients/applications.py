@@ -1,7 +1,7 @@
 """Applications that live through a migration: stopped on one cluster, started on another.
 
 Each one notes what it wrote or read, so that a test can tell afterwards whether it went on right.
-Those of librdkafka are threads here; Streams applications and share consumers are processes of Java
+Those of librdkafka are threads here; Streams applications and consumers of Java are processes
 (`java/Application.java`).
 """
 
@@ -203,10 +203,10 @@ class Reader(Worker):
 
 @dataclass
 class JavaApplication:
-    """A Streams application or a share consumer, a process of its own on each cluster.
+    """A Streams application or a consumer of Java, a process of its own on each cluster.
 
     Attributes:
-        kind: `streams` or `share`.
+        kind: `streams`, `share` or `consume`.
         name: Its application id, or its group.
         source: The topic that it reads.
         output: The topic that it writes, if any.
@@ -272,9 +272,15 @@ class JavaApplication:
 
     @property
     def read(self) -> list[bytes]:
-        """The values that a share consumer has accepted."""
+        """The values that a consumer has read, and accepted or committed behind."""
         lines = self.said.splitlines()
         return [line[5:].encode() for line in lines if line.startswith("READ ")]
+
+    @property
+    def epoch(self) -> int:
+        """The highest leader epoch that a consumer has seen, -1 for none."""
+        lines = self.said.splitlines()
+        return max((int(line[6:]) for line in lines if line.startswith("EPOCH ")), default=-1)
 
 
 def set_group_config(bootstrap: str, group: str, key: str, value: str) -> None:

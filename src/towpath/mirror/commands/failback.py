@@ -23,8 +23,8 @@ from towpath.settings import load
 if TYPE_CHECKING:
     from threading import Event
 
-    from towpath.mirror.failback.failback import FailbackReport
     from towpath.mirror.failback.plan import FailbackPlan
+    from towpath.mirror.failback.request import FailbackReport
     from towpath.mirror.failback.salvage.replay import SalvagedPartition
     from towpath.mirror.run.progress import RunProgress
 
@@ -81,8 +81,8 @@ def _turned(
     file: Path, to: Path, wins: Side | None, stop: Event, *, dry_run: bool, yes: bool
 ) -> tuple[FailbackReport, list[SalvagedPartition]]:
     # These imports take a second, which help need not wait for.
-    from towpath.mirror.failback.failback import FailbackRequest  # noqa: PLC0415
     from towpath.mirror.failback.failback import failback as turn_round  # noqa: PLC0415
+    from towpath.mirror.failback.request import FailbackRequest  # noqa: PLC0415
     from towpath.mirror.failback.salvaged import list_salvaged  # noqa: PLC0415
     from towpath.mirror.show.failback_picture import plan_picture  # noqa: PLC0415
 

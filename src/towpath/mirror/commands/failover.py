@@ -15,17 +15,13 @@ from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.ledger.entries import LinkState
 from towpath.mirror.commands.pausing import names
-from towpath.mirror.failover.failover import (
-    FailoverReport,
-    FailoverRequest,
-)
-from towpath.mirror.failover.failover import (
-    failover as fail_over,
-)
+from towpath.mirror.failover.failover import failover as fail_over
 from towpath.mirror.failover.look import FailoverScope
 from towpath.mirror.failover.plan import FailoverPlan
+from towpath.mirror.failover.request import FailoverReport, FailoverRequest
 from towpath.mirror.failover.undoing import undo as take_back
-from towpath.mirror.show.failover_picture import as_json, done_lines, plan_picture
+from towpath.mirror.show.failover_json import as_json
+from towpath.mirror.show.failover_picture import done_lines, plan_picture
 from towpath.mirror.show.shapes import state_as_json
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign

@@ -10,10 +10,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from towpath.ledger.books import LinkBooks
@@ -26,7 +24,7 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
-from towpath.ledger.moves import Moves
+from towpath.ledger.moves import Moves, moved_meanwhile
 from towpath.ledger.states import AnyState, FailedOver, Mirroring, Mover
 from towpath.ledger.wishes import read_begun
 from towpath.mirror.failback.back_file import BackFile, back_file, back_name
@@ -40,6 +38,7 @@ from towpath.mirror.failback.plan import (
     require_same_answer,
     salvaged,
 )
+from towpath.mirror.failback.request import FailbackReport, FailbackRequest
 from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
 from towpath.mirror.failback.salvage.unfinished import unfinished
 from towpath.mirror.failback.scope import gone_back, is_whole, part_of, require_over
@@ -56,46 +55,6 @@ from towpath.settings.naming import fits
 
 _LOOKS = 5
 """How often what the losing side got meanwhile is salvaged, before its writers must be stopped."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailbackRequest:
-    """A request to turn a link round.
-
-    Attributes:
-        file: The file of the link.
-        to: Where to write that of the link back.
-        wins: Whose records stay where both sides have some, `None` if nobody said.
-        agreed: Called with the plan; returns whether to carry it out.
-        stop: Set to end early.
-        told: Called with what is done now, how many are done, and how many there are.
-    """
-
-    file: Path
-    to: Path
-    wins: Side | None
-    agreed: Callable[[FailbackPlan], bool]
-    stop: threading.Event = field(default_factory=threading.Event)
-    told: Callable[[str, int, int], None] = lambda _what, _done, _of: None
-
-
-@dataclass(slots=True, kw_only=True)
-class FailbackReport:
-    """The outcome of a failback, before the link back runs.
-
-    Attributes:
-        plan: What was found and decided.
-        done: Whether the link is turned round now.
-        salvaged: What was copied to salvage topics, now or before.
-        back: The file of the link back.
-        missing: What could not be done, in sentences.
-    """
-
-    plan: FailbackPlan
-    done: bool = False
-    salvaged: tuple[Salvaged, ...] = ()
-    back: BackFile | None = None
-    missing: tuple[str, ...] = ()
 
 
 _TWIN = "a link with a twin is not turned round: its twin copies back already"
@@ -143,6 +102,7 @@ class _Failback:
         report.back = self._back_file(states)
         if is_whole(states):  # else a run of the link goes on with other topics
             self._lease = self._stack.enter_context(Lease(self._link, "failback"))
+        self._require_unmoved(states)
         self._link.events.tell(What.FAILBACK_STARTED, wins=str(self._asked.wins or ""))
         for _ in range(_LOOKS):
             if not self._salvage(plan):
@@ -161,6 +121,19 @@ class _Failback:
             What.FAILBACK_ENDED, back=report.back.link, salvaged=len(report.salvaged)
         )
         return report
+
+    def _require_unmoved(self, states: Mapping[TopicName, LinkState]) -> None:
+        """Raise if another command moved the link since it was looked at.
+
+        Raises:
+            LedgerError: One did.
+        """
+        self._link.read()
+        books = self._link.books
+        found = {topic: books.states[topic] for topic in states if topic in books.states}
+        for topic, each in found.items():
+            if each != states[topic]:
+                raise moved_meanwhile(each)
 
     def _again(
         self, report: FailbackReport, states: Mapping[TopicName, LinkState]

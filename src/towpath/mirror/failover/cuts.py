@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Cut
-from towpath.mirror.failover.plan import PartitionPlan
+from towpath.mirror.failover.partitions import PartitionPlan
 from towpath.model.nouns import LinkName, Mode, SourceOffset, TargetOffset
 
 

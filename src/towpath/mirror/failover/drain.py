@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from towpath.mirror.failover.plan import PartitionPlan
+from towpath.mirror.failover.partitions import PartitionPlan
 from towpath.model.nouns import TopicPartition
 from towpath.runtime.clock import Moment
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
@@ -14,21 +14,22 @@ from towpath.groups.sync import GroupSync
 from towpath.groups.write import client_of
 from towpath.ledger.alive import RunLife, is_gone
 from towpath.ledger.books import LinkBooks, PartitionBooks
-from towpath.ledger.entries import Cut, LinkLease, Session
+from towpath.ledger.entries import WHOLE_LINK, Cut, LinkLease, Session
 from towpath.ledger.link import OpenLink
+from towpath.ledger.moves import halfway
 from towpath.ledger.producers import of_generation
 from towpath.mirror.failover.beyond import ahead_of, committed_beyond
 from towpath.mirror.failover.cuts import cut_of
-from towpath.mirror.failover.plan import (
+from towpath.mirror.failover.partitions import (
     UNKNOWN,
-    FailoverPlan,
     PartitionPlan,
     partition_plan,
-    split_groups,
     standing_cut,
     with_known,
-    without_rights,
 )
+from towpath.mirror.failover.plan import FailoverPlan
+from towpath.mirror.failover.positions import split_groups, without_rights
+from towpath.mirror.failover.source_ends import SourceEnds, source_ends
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import (
     Mode,
@@ -63,11 +64,18 @@ class FailoverScope:
     groups: tuple[str, ...] = ()
 
     def takes(self, books: LinkBooks, topic: TopicName) -> bool:
-        """Whether a topic is meant: those that failed over by themselves are over."""
+        """Whether a topic is meant: those that failed over by themselves are over.
+
+        Those that are only halfway go on with the whole link.
+        """
         if self.topics:
             return topic in self.topics
         own = books.states.get(topic)
-        return own is None or not own.is_closed
+        return own is None or not own.is_closed or topic in halfway(books)
+
+    def moved(self, books: LinkBooks) -> tuple[TopicName, ...]:
+        """Return the topics whose states move, the whole link being one of them."""
+        return self.topics or (WHOLE_LINK, *sorted(halfway(books)))
 
     def config(self, known: GroupsConfig | None) -> GroupsConfig | None:
         """Return which groups are meant, `None` for none."""
@@ -151,6 +159,7 @@ class Looker:
             split=tuple(split_groups(report, sync.elsewhere)),
             held=tuple(link.books.held_topics({each.target.topic for each in partitions})),
             stopped=() if self.scope.topics else tuple(sorted(link.books.stopped)),
+            paused=tuple(filter(link.books.pause_of, sorted({each.topic for each in self.opened}))),
         )
 
     @contextmanager
@@ -194,7 +203,7 @@ class Looker:
         mirrors = {tp: each.opened.target for tp, each in known.items() if each.opened}
         there = target.topics.describe({tp.topic for tp in mirrors.values()})
         ends = target.offsets.log_ends(mirrors.values(), patience=PATIENCE)
-        source_ends, states = self.source_ends(known), self.states(known)
+        source, states = self._source(known), self.states(known)
         fences = {tp: _fences(each, states.get(mirrors[tp], ())) for tp, each in known.items()}
         # A fence of an attempt that was killed may have come behind the first look at the ends.
         fenced = [mirrors[tp] for tp, number in fences.items() if number]
@@ -204,15 +213,18 @@ class Looker:
         ahead = {tp: ahead_of(each, states.get(mirrors[tp], ())) for tp, each in known.items()}
         ahead |= committed_beyond(self.link, known, ends)
         return tuple(
-            partition_plan(
-                tp,
-                books,
-                ends.get(mirrors[tp], UNKNOWN),
-                source_ends.get(tp, UNKNOWN),
-                ahead[tp],
-                _trouble(books, there, ends),
-                fences[tp],
-                partial(_source_of, books),
+            replace(
+                partition_plan(
+                    tp,
+                    books,
+                    ends.get(mirrors[tp], UNKNOWN),
+                    source.ends.get(tp, UNKNOWN),
+                    ahead[tp],
+                    _trouble(books, there, ends),
+                    fences[tp],
+                    partial(_source_of, books),
+                ),
+                silent=source.silent.get(tp),
             )
             for tp, books in known.items()
         )
@@ -232,14 +244,9 @@ class Looker:
         mirrors = [each.opened.target for each in known.values() if each.opened is not None]
         return self.link.target.producers.states(mirrors, patience=PATIENCE)
 
-    def source_ends(self, tps: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Return where source logs end for readers of committed records, as far as they tell."""
-        if self.gone:
-            return {}
-        try:
-            return self.link.source.offsets.latest(tps, committed=True, patience=PATIENCE)
-        except ClusterError:
-            return {}
+    def _source(self, known: Mapping[TopicPartition, PartitionBooks]) -> SourceEnds:
+        """Return where source logs end, as far as the source tells."""
+        return SourceEnds({}, {}) if self.gone else source_ends(self.link.source, known, PATIENCE)
 
     def _unfenced(self) -> str:
         """Return why the target takes no fences from this login, "" if it does."""

@@ -18,7 +18,7 @@ from towpath.ledger.states import (
     Reversed,
     Sealed,
 )
-from towpath.mirror.failover.plan import standing_cut
+from towpath.mirror.failover.partitions import standing_cut
 from towpath.model.amounts import count, counted, shortened
 from towpath.model.nouns import NO_LINK, LinkName, TopicId, TopicName
 

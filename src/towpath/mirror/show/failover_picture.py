@@ -1,4 +1,4 @@
-"""The display of a failover, rehearsed or done, for people and programs. Pure."""
+"""The display of a failover, rehearsed or done, for people. Pure."""
 
 from __future__ import annotations
 
@@ -10,27 +10,12 @@ from rich.console import Group, RenderableType
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.groups.keeping import holds_until
-from towpath.groups.model import GroupReport
-from towpath.ledger.entries import LinkState
-from towpath.mirror.failover.failover import FailoverReport
-from towpath.mirror.failover.plan import (
-    UNKNOWN,
-    FailoverPlan,
-    PartitionPlan,
-    PositionPlan,
-    by_group,
-)
-from towpath.mirror.show.failover_shapes import (
-    FailoverJson,
-    FailoverPlanJson,
-    GroupPlanJson,
-    PartitionPlanJson,
-    PositionPlanJson,
-    SplitGroupJson,
-)
-from towpath.mirror.show.shapes import state_as_json
+from towpath.groups.settle import SESSION
+from towpath.mirror.failover.partitions import UNKNOWN, PartitionPlan
+from towpath.mirror.failover.plan import FailoverPlan, by_group
+from towpath.mirror.failover.positions import PositionPlan, held_groups
+from towpath.mirror.failover.request import FailoverReport
 from towpath.model.amounts import count, counted, shortened, span
-from towpath.model.reasons import as_data
 from towpath.runbook import pointers
 from towpath.runtime.clock import readable
 
@@ -55,7 +40,7 @@ def plan_picture(plan: FailoverPlan, *, after: bool = False) -> RenderableType:
         parts.append(_table(positions[:_MOST]))
     more = len(positions) - _MOST
     parts += [line(f"and {counted(more, 'position')} more (--output json)")] if more > 0 else []
-    parts += map(line, _notes(plan))
+    parts += map(line, _notes(plan, after=after))
     return Group(*parts, *map(line, pointers(_codes(plan))))
 
 
@@ -71,6 +56,9 @@ def _head(plan: FailoverPlan, *, after: bool) -> Iterator[str]:
         yield f"read twice: {_again(plan)}"
     if plan.source_gone:
         yield f"the source does not answer: {plan.source_gone}"
+    if plan.silent:
+        of = f"{count(len(plan.silent))} of {counted(len(plan.partitions), 'partition')}"
+        yield f"the source answers in part: it tells nothing of {of}"
     if plan.run is not None and not after:
         yield f"run: {plan.run}"
     if plan.held_by and not after:
@@ -81,7 +69,7 @@ def _lost(plan: FailoverPlan) -> str:
     known = f"{count(plan.lost)} offsets"
     if not plan.unknown:
         return known
-    last = max((each.as_of for each in plan.partitions), default=0)
+    last = max(each.as_of for each in plan.partitions if each.missing == UNKNOWN)
     return (
         f"at least {known}; of {counted(plan.unknown, 'partition')} nobody knows what was written"
         f" at the source since {readable(last)}"
@@ -90,16 +78,17 @@ def _lost(plan: FailoverPlan) -> str:
 
 def _again(plan: FailoverPlan) -> str:
     known = f"{count(plan.again)} records"
-    if not plan.source_gone:
+    if not (plan.source_gone or (plan.groups is not None and plan.groups.remembered)):
         return known
-    follow = sum(each.follow for each in plan.positions if each.writes)
-    return f"{known} by the last known commits; at most {count(max(follow, plan.again))}"
+    return f"{known} by the last known commits; at most {count(plan.again_at_most)}"
 
 
 def _telling(partitions: Iterable[PartitionPlan]) -> list[PartitionPlan]:
     """Return the partitions with something to tell, trouble first."""
     told = [
-        each for each in partitions if each.trouble is not None or each.missing > 0 or each.at_least
+        each
+        for each in partitions
+        if each.trouble is not None or each.missing > 0 or each.at_least or each.silent is not None
     ]
     return sorted(told, key=lambda each: (each.trouble is None, -each.missing, each.tp))
 
@@ -118,6 +107,12 @@ def _totals_of_groups(plan: FailoverPlan) -> Iterator[str]:
         " the next record"
     )
     yield from _shortened([f"{name}: {error}" for name, error in plan.groups.failed.items()])
+    yield from _shortened(
+        [
+            f"{group.name} goes on where the ledger last saw it, as the source does not tell: {why}"
+            for group, why in sorted(plan.groups.remembered.items())
+        ]
+    )
     yield from _shortened([f"not all groups are seen: {each}" for each in plan.groups.unlisted])
 
 
@@ -147,7 +142,7 @@ def _how(each: PositionPlan) -> str:
     return told or ("" if position.answer is None else str(position.answer.exactness))
 
 
-def _notes(plan: FailoverPlan) -> Iterator[str]:
+def _notes(plan: FailoverPlan, *, after: bool) -> Iterator[str]:
     if plan.unfenced:
         yield (
             "note: the target takes no fences from this login, so late writes of a mirror that is"
@@ -157,6 +152,12 @@ def _notes(plan: FailoverPlan) -> Iterator[str]:
         [f"note: {tp} cannot be fenced: {why}" for tp, why in sorted(plan.unfenceable.items())]
     )
     yield from _shortened([f"note: {each}" for each in plan.split])
+    held = held_groups(plan.groups.positions) if plan.groups is not None and not after else []
+    if held:
+        yield (
+            f"note: failover waits until closed Streams applications have left their groups, for"
+            f" {span(SESSION)} at most: {shortened(held, _MOST)}"
+        )
     if plan.held:
         yield (
             f"note: {counted(len(plan.held), 'mirror topic')} still keeps all records, as retention"
@@ -168,6 +169,11 @@ def _notes(plan: FailoverPlan) -> Iterator[str]:
             f"note: {counted(len(plan.stopped), 'topic')} that somebody stopped by hand stays as it"
             " is; `towpath topics start` takes it up again:"
             f" {shortened(plan.stopped, _MOST)}"
+        )
+    if plan.paused:
+        yield (
+            f"note: {counted(len(plan.paused), 'topic')} paused, so nothing of what the source got"
+            f" since is mirrored: {shortened(plan.paused, _MOST)}"
         )
     for report in plan.groups.groups if plan.groups is not None else ():
         yield from (f"note: {report.group.name}: {why}" for why in report.remarks)
@@ -231,105 +237,3 @@ def done_lines(report: FailoverReport, server: str) -> list[str]:
     part = f"{shortened(topics, _MOST)} of link {link} failed over, and it goes on with the rest"
     lines.append(f"{part if topics else f'link {link} is failed over'}; change in clients:")
     return lines + [f"  {each}" for each in client_lines(report.after or report.plan, server)]
-
-
-def as_json(
-    report: FailoverReport, states: Sequence[LinkState], server: str, *, dry_run: bool
-) -> FailoverJson:
-    """Return a failover for programs."""
-    return FailoverJson(
-        link=report.plan.link,
-        topics=[*report.plan.topics],
-        dry_run=dry_run,
-        done=report.done,
-        state=[state_as_json(each) for each in states],
-        plan=_plan_json(report.plan),
-        after=_plan_json(report.after) if report.after is not None else None,
-        fenced=len(report.fenced.fences),
-        not_fenced={
-            str(tp): str(why)
-            for tp, why in sorted({**report.fenced.open, **report.fenced.failed}.items())
-        },
-        missing=report.missing,
-        clients=client_lines(report.after or report.plan, server),
-        seconds=report.seconds,
-    )
-
-
-def _plan_json(plan: FailoverPlan) -> FailoverPlanJson:
-    groups = plan.groups
-    return FailoverPlanJson(
-        at=plan.at,
-        source_gone=plan.source_gone or None,
-        unfenced=plan.unfenced or None,
-        lost=plan.lost,
-        unknown=plan.unknown,
-        again=plan.again,
-        held=[*plan.held],
-        unfenceable={str(tp): str(why) for tp, why in sorted(plan.unfenceable.items())},
-        held_by=plan.held_by or None,
-        split=[
-            SplitGroupJson(group=each.group, moves=[*each.moves], stays=[*each.stays])
-            for each in plan.split
-        ],
-        groups=[] if groups is None else [_group_json(each) for each in groups.groups],
-        stopped=[*plan.stopped],
-        partitions=[_partition_json(each) for each in plan.partitions],
-        positions=None if groups is None else [_position_json(each) for each in plan.positions],
-        groups_failed={}
-        if groups is None
-        else {each.name: str(why) for each, why in groups.failed.items()},
-        unlisted=[] if groups is None else [*map(str, groups.unlisted)],
-    )
-
-
-def _group_json(each: GroupReport) -> GroupPlanJson:
-    return GroupPlanJson(
-        group=each.group.name,
-        mirror_group=each.mirror_group,
-        kind=str(each.group.kind),
-        type=each.type or None,
-        target_state=each.target_state or None,
-        remarks=[as_data(why) for why in each.remarks],
-    )
-
-
-def _partition_json(each: PartitionPlan) -> PartitionPlanJson:
-    return PartitionPlanJson(
-        topic=each.tp.topic,
-        partition=each.tp.partition,
-        target_topic=each.target.topic,
-        mode=each.mode,
-        source_end=each.source_end,
-        target_end=each.target_end,
-        missing=_known(each.missing),
-        at_least=each.at_least,
-        as_of=each.as_of,
-        beyond=each.beyond,
-        trouble=as_data(each.trouble) if each.trouble is not None else None,
-        why=str(each.trouble or ""),
-    )
-
-
-def _position_json(each: PositionPlan) -> PositionPlanJson:
-    position, answer = each.position, each.position.answer
-    return PositionPlanJson(
-        group=position.group.name,
-        mirror_group=position.mirror_group,
-        topic=position.tp.topic,
-        partition=position.tp.partition,
-        source=position.source,
-        target=answer.offset if answer is not None else None,
-        exactness=str(answer.exactness) if answer is not None else None,
-        again=_known(each.again),
-        follow=each.follow,
-        ahead=each.ahead,
-        writes=each.writes,
-        outcome=str(position.outcome),
-        reason=as_data(position.reason) if position.reason is not None else None,
-        why=str(position.reason or ""),
-    )
-
-
-def _known(value: int) -> int | None:
-    return None if value == UNKNOWN else value

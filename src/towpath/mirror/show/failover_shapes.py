@@ -35,6 +35,8 @@ class PartitionPlanJson(TypedDict):
     """Why it cannot be failed over: a `code`, and its values by name."""
     why: str
     """The same as a sentence, "" without trouble."""
+    silent: dict[str, Any] | None
+    """Why a source that answers otherwise tells nothing of it: a `code`, and its values by name."""
 
 
 @shape
@@ -107,6 +109,9 @@ class FailoverPlanJson(TypedDict):
     """Partitions of which that is not known."""
     again: int
     """Records that groups read twice, as far as known."""
+    again_at_most: int
+    """How many they are at most: groups may have read on since their last known commit, where the
+    source does not tell."""
     held: list[str]
     """Mirror topics whose retention or compaction is still held back."""
     unfenceable: dict[str, str]
@@ -118,6 +123,8 @@ class FailoverPlanJson(TypedDict):
     groups: list[GroupPlanJson]
     stopped: list[str]
     """Source topics that somebody stopped by hand; they do not fail over."""
+    paused: list[str]
+    """Source topics that somebody paused; they fail over as they stand."""
     partitions: list[PartitionPlanJson]
     positions: list[PositionPlanJson] | None
     """`null` where the file asks for no groups."""
@@ -125,6 +132,9 @@ class FailoverPlanJson(TypedDict):
     """The error of each group that could not be looked at."""
     unlisted: list[str]
     """Errors of brokers that did not list their groups."""
+    remembered: dict[str, str]
+    """Groups that go on where the ledger last saw them, in whole or in part, and why the source
+    does not tell; none where nobody answers there at all."""
 
 
 @shape
