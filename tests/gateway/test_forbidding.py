@@ -10,7 +10,7 @@ import pytest
 from tests.support.ledger.books import opened
 from towpath.cluster.metadata import Answers, PartitionInfo, ProducerState, TopicInfo
 from towpath.gateway import forbidding
-from towpath.gateway.own import FIRST_ID
+from towpath.gateway.eras import FIRST_ID
 from towpath.gateway.scope import lags, offsets_partition
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import GatewaySign
@@ -19,6 +19,7 @@ from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.model.secret import Secret
+from towpath.records.target.fences import COORDINATOR_EPOCH, EPOCH
 from towpath.settings import LinkConfig
 from towpath.settings.secrets import PemFile
 from towpath.settings.sections.clusters import Tls
@@ -61,6 +62,20 @@ def test_clients_that_prove_who_they_are_cannot_move(
     side = plain.source.model_copy(update={"tls": tls})
     certified = plain.model_copy(update={"source": side})
     assert codes(forbidding.of_settings(certified)) == [ReasonCode.PROMOTE_CERTIFICATE]
+
+
+def test_a_link_that_was_fenced_is_no_client() -> None:
+    """It filled this topic before its clients came, by markers too, and can write no more."""
+    link = ProducerId(1 << 41)
+    fenced = ProducerState(link, 5, NOW, -1, EPOCH, COORDINATOR_EPOCH)
+
+    def told(state: ProducerState) -> list[ReasonCode]:
+        states = Answers[TopicPartition, tuple[ProducerState, ...]]({TP: (state,)}, {})
+        return codes(forbidding.of_producers(states, {}, NOW))
+
+    assert told(fenced) == []
+    assert told(replace(fenced, epoch=0)) == [ReasonCode.PROMOTE_DIRECT]
+    assert told(replace(fenced, id=ProducerId(7))) == [ReasonCode.PROMOTE_TRANSACTIONS]
 
 
 def test_another_gateway_is_named() -> None:

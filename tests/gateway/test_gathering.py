@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from towpath.gateway.gathering import Gathering
-from towpath.gateway.routes import Routes, coming
+from towpath.gateway.routes import Routes
+from towpath.gateway.seen import SeenMembers
 
 
 def test_members_come_by_asking_to_join_or_by_giving_back() -> None:
@@ -37,6 +38,15 @@ def test_members_that_were_gathered_in_vain_join_anew() -> None:
 
 
 def test_members_that_were_never_heard_of_are_named() -> None:
-    routes = Routes()
-    routes.saw("g", "here")
-    assert coming(routes, {"g": ["here", "elsewhere"], "empty": []}) == {"g": ["elsewhere"]}
+    seen = SeenMembers(most=2)
+    seen.saw("g", "here")
+    assert seen.unseen({"g": ["here", "elsewhere"], "empty": []}) == {"g": ["elsewhere"]}
+
+
+def test_of_many_members_those_are_remembered_that_were_heard_of_last() -> None:
+    seen = SeenMembers(most=3)
+    for number in range(1000):
+        seen.saw("g", "lives")
+        seen.saw("g", f"joined {number}")
+    assert len(seen) == 3
+    assert seen.unseen({"g": ["lives", "joined 999", "joined 5"]}) == {"g": ["joined 5"]}

@@ -30,13 +30,16 @@ class Wire(asyncio.Transport):
 
 
 class Sender:
-    """A client's connection."""
+    """A client's connection; `slow` is what it waits for."""
+
+    def __init__(self) -> None:
+        self.slow = set[object]()
 
     def hold(self, slow: object) -> None:
-        del slow
+        self.slow.add(slow)
 
     def release(self, slow: object) -> None:
-        del slow
+        self.slow.discard(slow)
 
     def lost(self, leg: BrokerConnection, why: str) -> None:
         del leg, why
@@ -81,3 +84,14 @@ def test_a_connection_that_never_stood_leaves_none() -> None:
     leg.send(b"records", 1, lambda _: None, writes=True)
     leg.failed("it is away")
     assert drains.drained({})
+
+
+def test_a_client_does_not_wait_for_a_connection_that_broke() -> None:
+    """It may have others, to the other cluster, and goes on with them."""
+    sender = Sender()
+    leg = BrokerConnection(sender, Drains(lambda: 100.0))
+    leg.connection_made(Wire())
+    leg.pause_writing()
+    assert sender.slow == {leg}
+    leg.connection_lost(None)
+    assert sender.slow == set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,15 @@ from towpath.cluster.data.client import Client
 from towpath.gateway.book import GatewayBook
 from towpath.gateway.cut import CutVerdict, SentBatch
 from towpath.gateway.drains import Drains
+from towpath.gateway.eras import FIRST_ID, told
 from towpath.gateway.nodes import RelayedNodes
-from towpath.gateway.own import FIRST_ID
 from towpath.gateway.promoter import Promoter
 from towpath.gateway.routes import Cluster, Routes
 from towpath.gateway.workplace import PromotionPlace
 from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.errors import ConfigProblem
-from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.settings import load
 from towpath.wire import plain
@@ -144,4 +145,44 @@ def test_records_that_come_to_the_source_afterwards_are_named_once(link: OpenLin
     assert why.code is ReasonCode.PROMOTE_STRAY
     promoter._looked = -1e9
     assert promoter.refresh() == []
+    book.end()
+
+
+def test_a_gateway_that_begins_knows_what_went_back(link: OpenLink) -> None:
+    """The source serves the topic again, under ids of its second era, and judges what it knows."""
+    topic = TopicName(f"{link.name}.back")
+    for cluster in (link.config.source, link.config.target):
+        create_topic(",".join(cluster.bootstrap), topic, 1)
+    book, gateway = GatewayBook(link), Gateway()
+    book.begin()
+    there = record(link, topic, at=1 << 60)
+    book.promote(there)
+    book.promote(replace(there, name="back", back=True, at=there.at + 1, stay=("stays",)))
+    assert book.eras[topic] == 1
+    first = plain.encode(
+        [plain.Record(b"k", b"v", (), 1)],
+        producer_id=told(KNOWN, 1),
+        producer_epoch=0,
+        base_sequence=10,
+    )
+    with Client(link.config.source, Side.SOURCE, link.source) as client:
+        client.produce(TopicPartition(topic, 0), first)
+    promoter = Promoter(PromotionPlace(link, book, gateway))
+    assert promoter.resume() == []
+    routes = gateway.routes
+    assert (routes.topics, routes.eras) == (set(), {topic: 1})
+    assert not routes.moves("g")
+    assert routes.moves("stays")
+    assert verdict(gateway, topic, KNOWN, 15) is CutVerdict.SEND, "the source judges it"
+    assert verdict(gateway, topic, UNKNOWN, 10) is CutVerdict.FIRST
+    assert verdict(gateway, topic, UNKNOWN, 9) is CutVerdict.REPEAT
+    batch = plain.encode([plain.Record(b"k", b"v", (), 1)])
+    with Client(link.config.target, Side.TARGET, link.target) as client:
+        client.produce(TopicPartition(topic, 0), batch)
+    (why,) = promoter.refresh()
+    assert (why.code, dict(why.values)["side"]) == (ReasonCode.PROMOTE_STRAY, "target")
+    another = GatewayBook(replace(link, name=LinkName(f"{link.name}-2")))
+    another.begin()
+    assert (another.promoted, another.eras[topic]) == ({}, 1), "the next link counts on"
+    another.end()
     book.end()

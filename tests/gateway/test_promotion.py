@@ -1,4 +1,4 @@
-"""Topics and groups move to the target while their clients write and read."""
+"""Topics and groups move to the target, and back, while their clients write and read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
+from tests.support.clients.moving import PARTITIONS, Read, Traffic, require_whole
 from tests.support.clusters.brokers import SharedCluster
+from tests.support.copying.inside import RunInside
 from tests.support.here import Here
 from tests.support.kafka import create_topic, end_offsets, wait_until
 from tests.support.links import Link, end
 from tests.support.program import Program
 from towpath.dev import ports
+from towpath.dev.broker import LocalCluster
+from towpath.mirror.failback.failback import FailbackRequest, failback
+from towpath.settings import load
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -53,16 +57,39 @@ def served(link: Link, *faults: str) -> Program:
 
 
 def promoted(here: Here, link: Link, *more: str) -> Any:
-    """Promote; where the machine was too slow, everything went on as before, so do it again."""
-    done = here("promote", str(link.file), *more, "-o", "json")
+    return moved(here, link, "promote", "promoted", *more)
+
+
+def reverted(here: Here, link: Link, *more: str) -> Any:
+    return moved(here, link, "revert", "reverted", *more)
+
+
+def moved(here: Here, link: Link, command: str, state: str, *more: str) -> Any:
+    """Move; where the machine was too slow, everything went on as before, so do it again."""
+    done = here(command, str(link.file), *more, "-o", "json")
     for _ in range(3):
         if done.json["state"] == "undone":
-            done = here("promote", str(link.file), *more, "-o", "json")
-    assert (done.code, done.json["state"]) == (0, "promoted"), done.said
+            done = here(command, str(link.file), *more, "-o", "json")
+    assert (done.code, done.json["state"]) == (0, state), done.said
     return done.json
 
 
-def test_clients_move_and_notice_nothing(link: Link, here: Here) -> None:
+def turned_round(link: Link) -> RunInside:
+    """Turn the link round, and run the link back."""
+    back = link.file.with_name(f"{link.name}-back.yaml")
+    asked = FailbackRequest(file=link.file, to=back, wins=None, agreed=lambda _: True)
+    report = failback(load(link.file), asked)
+    assert report.done, report
+    run = RunInside(back)
+    link.programs.append(run)
+    return run
+
+
+def ends_of(cluster: SharedCluster | LocalCluster, topic: str) -> list[int]:
+    return [end_offsets(cluster.bootstrap, topic, n)[1] for n in range(PARTITIONS)]
+
+
+def test_clients_move_and_come_back_and_notice_nothing(link: Link, here: Here) -> None:
     topic = create_topic(link.source.bootstrap, f"{link.name}.moved", PARTITIONS)
     run = link.run_inside()
     gateway = served(link)
@@ -70,11 +97,13 @@ def test_clients_move_and_notice_nothing(link: Link, here: Here) -> None:
     traffic = Traffic(bootstrap, topic)
     classic, new = f"{link.name}-classic", f"{link.name}-new"
     done: Any = {}
-    ends, errors, twice = list[int](), list[str](), dict[str, int]()
+    back: Any = {}
+    ends, left, errors = list[int](), list[int](), list[str]()
+    twice, before = dict[str, int](), dict[str, set[Read]]()
     try:
         for number in range(2):
             traffic.write(number)
-        traffic.join(classic, **{"heartbeat.interval.ms": 500})
+        traffic.join(classic, **{"heartbeat.interval.ms": 500, "session.timeout.ms": 6000})
         traffic.join(new, **{"group.protocol": "consumer"})
         wait_until(lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]), "all read", 60)
         wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
@@ -83,26 +112,39 @@ def test_clients_move_and_notice_nothing(link: Link, here: Here) -> None:
         assert (told.code, told.json["state"]) == (0, "told"), told.said
         assert f"group {classic}: 1 of 1 member came through this gateway" in told.json["told"]
         done = promoted(here, link)
-        ends = [end_offsets(link.source.bootstrap, topic, n)[1] for n in range(PARTITIONS)]
+        ends = ends_of(link.source, topic)
         go_on(traffic, classic, new)
         errors = [*traffic.errors]
         twice = {group: max(Counter(read).values()) for group, read in traffic.read.items()}
         gateway.kill9()
         served(link)
         go_on(traffic, classic, new)
+        assert ends_of(link.source, topic) == ends, "nothing came to the source any more"
+        before, seen = {group: {*read} for group, read in traffic.read.items()}, len(traffic.errors)
+        refused = here("revert", str(link.file), "-o", "json")
+        assert [each["code"] for each in refused.json["reasons"]] == ["REVERT_NO_LINK"]
+        run = turned_round(link)
+        wait_until(lambda: end(link.source, topic) > ends[0] + 20, f"it copies back: {run.said}")
+        back = reverted(here, link)
+        left = ends_of(link.target, topic)
+        go_on(traffic, classic, new)
+        errors += traffic.errors[seen:]
         traffic.end_writing()
         all_read(traffic, sum(traffic.sent.values()), classic, new)
     finally:
         traffic.close()
     assert errors == []
     assert twice == {classic: 1, new: 1}, "nothing is read twice"
-    after = [end_offsets(link.source.bootstrap, topic, n)[1] for n in range(PARTITIONS)]
-    assert after == ends, "nothing came to the source any more"
-    require_whole(traffic, link.target.bootstrap)
+    assert ends_of(link.target, topic) == left, "nothing came to the target any more"
+    require_whole(traffic, link.source.bootstrap)
+    for group in (classic, new):
+        again = Counter(read for read in traffic.read[group] if read not in before[group])
+        assert max(again.values()) == 1, f"{group} read nothing twice on the way back"
     silent = {
         group: max(b - a for a, b in pairwise(times)) for group, times in traffic.times.items()
     }
-    print(f"held {done['held_ms']} ms; longest send {max(traffic.waits):.2f} s; silent {silent}")  # noqa: T201
+    held = f"held {done['held_ms']} and {back['held_ms']} ms"
+    print(f"{held}; longest send {max(traffic.waits):.2f} s; silent {silent}")  # noqa: T201
 
 
 def test_what_fails_before_the_record_is_undone_and_no_client_notices(

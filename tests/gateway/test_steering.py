@@ -27,16 +27,19 @@ from kafka.protocol.producer import (
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from towpath.cluster.metadata import Broker, Metadata, PartitionInfo, TopicInfo
 from towpath.gateway.answers import AnswerChanges
+from towpath.gateway.eras import told
 from towpath.gateway.frames import FrameError, head
 from towpath.gateway.gathering import Gathering
 from towpath.gateway.nodes import RelayedNodes
 from towpath.gateway.own import OwnAnswers
-from towpath.gateway.routes import TARGET, BrokerPlace, Cluster, Routes
+from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster, Routes
+from towpath.gateway.sending import RelayedClient
 from towpath.gateway.steering import Steering
 from towpath.gateway.steps import RequestStep
 from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic
 from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName
 from towpath.wire import plain
+from towpath.wire.header import BatchHeader
 
 SOURCE_ID, TARGET_ID = UUID(int=1), UUID(int=2)
 PRODUCER = 1 << 62
@@ -67,12 +70,30 @@ def promoted() -> Routes:
         target_id=TopicId(str(TARGET_ID)),
         partitions=(PromotedPartition(partition=0, end=10, producers=producers),),
     )
-    routes.promote(Promoted(link=LinkName("l"), name="p", topics=(topic,), groups=("g",), at=1))
+    routes.move(Promoted(link=LinkName("l"), name="p", topics=(topic,), groups=("g",), at=1))
     broker = Broker(7, "h", 1)
     info = TopicInfo(
         TopicName("moved"), TopicId(str(TARGET_ID)), False, (PartitionInfo(0, 7, (7,)),)
     )
     routes.view = Metadata(ClusterId("c"), 7, {7: broker}, {info.name: info})
+    return routes
+
+
+def reverted(*stay: str) -> Routes:
+    """Return the routes of topic `moved` that is back at the source, of which the group `g` is."""
+    routes = promoted()
+    producers = (LastBatch(id=PRODUCER, epoch=0, sequence=20),)
+    topic = PromotedTopic(
+        topic=TopicName("moved"),
+        source_id=TopicId(str(SOURCE_ID)),
+        target_id=TopicId(str(TARGET_ID)),
+        partitions=(PromotedPartition(partition=0, end=30, producers=producers),),
+    )
+    link = LinkName("l")
+    record = Promoted(
+        link=link, name="r", topics=(topic,), groups=("g",), at=2, back=True, stay=stay
+    )
+    routes.move(record)
     return routes
 
 
@@ -82,9 +103,18 @@ def framed(message: Any, version: int) -> bytearray:
     return bytearray(message.encode(header=True, framed=True))
 
 
-def step(routes: Routes, message: Any, version: int) -> RequestStep | None:
+class TargetClient:
+    """A connection to the target's broker 7."""
+
+    home = LEADER
+    whole_at = 0
+
+
+def step(
+    routes: Routes, message: Any, version: int, client: RelayedClient | None = None
+) -> RequestStep | None:
     frame = framed(message, version)
-    return steering(routes).step(frame, head(frame), Client())
+    return steering(routes).step(frame, head(frame), client or Client())
 
 
 def places(found: RequestStep | None) -> list[BrokerPlace]:
@@ -389,3 +419,74 @@ def test_a_member_of_kip_848_gives_back_what_it_has() -> None:
     routes.undo()
     assert said_of(step(routes, beat(4), 0)).error_code == 110, "it has nothing, and joins anew"
     assert places(step(routes, beat(0), 0)) == [AT_SOURCE]
+
+
+def test_records_of_a_topic_that_is_back_go_to_the_source_under_ids_of_its_era() -> None:
+    found = step(reverted(), produce(["moved", "other"], 21), 9)
+    assert places(found) == [AT_SOURCE]
+    assert found is not None
+    sent = ProduceRequest.decode(memoryview(found.sends[0].frame)[4:], version=9, header=True)
+    ids = {
+        topic.name: BatchHeader.read(bytes(topic.partition_data[0].records)).producer_id
+        for topic in sent.topic_data
+    }
+    assert ids == {"moved": told(PRODUCER, 1), "other": PRODUCER}, "the source knew it before"
+
+
+def test_repeats_and_gaps_are_judged_by_what_the_target_held() -> None:
+    repeat = step(reverted(), produce(["moved"], 20), 9)
+    assert repeat is not None
+    assert codes(repeat.own) == {"moved": 46}
+    gap = step(reverted(), produce(["moved"], 23), 9)
+    assert gap is not None
+    assert codes(gap.own) == {"moved": 6}
+
+
+def test_clients_at_brokers_of_the_target_look_again_where_a_topic_is_that_is_back() -> None:
+    routes, client = reverted(), TargetClient()
+    written = step(routes, produce(["moved"], 21), 9, client)
+    assert written is not None
+    assert codes(written.own) == {"moved": 6}
+    for version, ident in ((12, UUID(int=0)), (14, TARGET_ID), (14, SOURCE_ID)):
+        read = step(routes, fetch(version, "moved", ident, -1), version, client)
+        assert read is not None
+        assert read.own is not None
+        said = FetchResponse.decode(memoryview(read.own)[4:], version=version, header=True)
+        assert said.responses[0].partitions[0].error_code == 6
+    gone_on = step(routes, fetch(12, "moved", UUID(int=0), 4), 12, client)
+    assert gone_on is not None
+    assert gone_on.own is not None, "a session of before ends"
+    assert places(step(routes, fetch(12, "moved", UUID(int=0), -1), 12)) == [AT_SOURCE]
+    assert places(step(routes, metadata("moved"), 12, client)) == [SOURCE]
+
+
+def test_groups_that_are_back_are_found_at_the_source_and_others_stay() -> None:
+    assert places(step(reverted(), finding("g"), 4)) == [AT_SOURCE]
+    assert places(step(reverted("stays"), finding("stays"), 4)) == [TARGET]
+
+
+def test_a_topic_that_is_back_and_moves_again_keeps_the_ids_of_its_era() -> None:
+    routes = reverted()
+    producers = (LastBatch(id=told(PRODUCER, 1), epoch=0, sequence=40),)
+    topic = PromotedTopic(
+        topic=TopicName("moved"),
+        source_id=TopicId(str(SOURCE_ID)),
+        target_id=TopicId(str(TARGET_ID)),
+        partitions=(PromotedPartition(partition=0, end=50, producers=producers),),
+        era=1,
+    )
+    routes.move(Promoted(link=LinkName("l-2"), name="p", topics=(topic,), groups=("g",), at=3))
+    again = step(routes, produce(["moved"], 40), 9)
+    assert again is not None
+    assert codes(again.own) == {"moved": 46}
+    assert places(step(routes, produce(["moved"], 41), 9)) == [LEADER]
+    assert places(step(routes, finding("g"), 4)) == [TARGET]
+
+
+def test_a_member_that_was_gathered_in_vain_on_the_target_joins_anew_there() -> None:
+    routes = promoted()
+    routes.gathering = Gathering(frozenset({"g"}))
+    step(routes, beat(4, []), 0)
+    routes.undo()
+    assert said_of(step(routes, beat(4), 0)).error_code == 110
+    assert places(step(routes, beat(0), 0)) == [TARGET]

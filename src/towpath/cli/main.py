@@ -54,6 +54,7 @@ COMMANDS = {
     "remove": "End a link for good, by removing its books.",
     "gateway": "Relay clients to the cluster that serves them.",
     "promote": "Move topics to the target, while clients stay connected.",
+    "revert": "Move promoted topics back to the source, while clients stay connected.",
     "restore": "Bring archived topics back into a cluster.",
     "kraft": "Bring a cluster from ZooKeeper to KRaft, and back while it can go back.",
     "checkpoints": "Apply the checkpoints of MirrorMaker 2 to consumer groups.",
@@ -73,7 +74,8 @@ _MODULES = {
     "restore": "towpath.archive.commands.restore:restore",
     "kraft": "towpath.kraft.commands:kraft",
     "gateway": "towpath.gateway.commands:gateway",
-    "promote": "towpath.gateway.commands:promote",
+    "promote": "towpath.gateway.moving:promote",
+    "revert": "towpath.gateway.moving:revert",
 }
 """Commands of all products and of those beside links; a product keeps its own commands. A command
 of links has a module of its name in `mirror/commands/`."""

@@ -51,9 +51,8 @@ class AnswerChanges:
             Api.OFFSET_FETCH: (OffsetFetchResponse, _committed),
             Api.DESCRIBE_CONFIGS: (DescribeConfigsResponse, self._configs),
             Api.INCREMENTAL_ALTER_CONFIGS: (AlteredResponse, self._configs),
+            Api.CONSUMER_GROUP_HEARTBEAT: (ConsumerGroupHeartbeatResponse, _beaten),
         }
-        if merging is None:
-            decoded[Api.CONSUMER_GROUP_HEARTBEAT] = ConsumerGroupHeartbeatResponse, _beaten
         self._changes: dict[int, Change] = {
             key: partial(recoded, message, change) for key, (message, change) in decoded.items()
         }
@@ -141,6 +140,6 @@ def _committed(answer: Any) -> None:
 
 
 def _beaten(answer: Any) -> None:
-    """Let a member of KIP-848 that the target does not know join anew; else it would die."""
+    """Let a member of KIP-848 join anew whose group a cluster does not know; else it would die."""
     if answer.error_code == NO_GROUP:
         answer.error_code = UNKNOWN_MEMBER

@@ -1,4 +1,4 @@
-"""Requests to promote, for whoever asks: through the ledger, as gateways may be elsewhere.
+"""Requests to promote or to revert, for whoever asks: through the ledger, as a gateway may be far.
 
 The command may be killed at any moment: the gateway goes on by itself. So may the gateway be: the
 next one tells what became of the request.
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from towpath.ledger.alive import is_gone, this_host, this_space
-from towpath.ledger.entries import GatewaySign, Promotion, PromotionStage
+from towpath.ledger.entries import REVERT_LEVEL, GatewaySign, Promotion, PromotionStage
 from towpath.ledger.ledger import FACTS
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ConfigError, ConfigProblem
@@ -34,6 +34,7 @@ def ask(
     stop: threading.Event,
     *,
     dry_run: bool,
+    back: bool = False,
     gone: str = "",
 ) -> Promotion:
     """Ask the gateway of a link, and wait for what it says.
@@ -43,6 +44,7 @@ def ask(
         topics: The topics, none for all.
         stop: Set when it is not waited for any longer.
         dry_run: Nothing is to be changed.
+        back: The topics are to go back to the source.
         gone: The name of a gateway that was killed, "" for none.
 
     Returns:
@@ -56,12 +58,15 @@ def ask(
     link.look()
     if gone:
         _bury(link, gone)
+    if back:
+        link.raise_level(REVERT_LEVEL)  # an older gateway would promote
     asked = Promotion(
         link=link.name,
         name=uuid.uuid4().hex[:16],
         state=PromotionStage.ASKED.value,
         topics=tuple(topics),
         dry_run=dry_run,
+        back=back,
         user=this_user(),
         host=this_host(),
         at=now_ms(),

@@ -19,6 +19,7 @@ from towpath.ledger.entries import (
     Entry,
     GatewaySign,
     Promoted,
+    PromotedTopic,
     Promotion,
     PromotionStage,
     Unreadable,
@@ -27,7 +28,7 @@ from towpath.ledger.entries import (
 from towpath.ledger.ledger import FACTS, Ledger
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, LedgerError, RefusedError
-from towpath.model.nouns import Side
+from towpath.model.nouns import Side, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
@@ -39,6 +40,11 @@ _OLD_EPOCH = 47
 _PATIENCE = 10.0
 
 
+def done_state(asked: Promotion) -> PromotionStage:
+    """Return the state of a request that is done."""
+    return PromotionStage.REVERTED if asked.back else PromotionStage.PROMOTED
+
+
 class GatewayBook:
     """The entries of gateways of a link; for one thread.
 
@@ -48,7 +54,8 @@ class GatewayBook:
     Attributes:
         name: The name of this gateway.
         signs: The gateways that were heard of, by name.
-        promoted: What is promoted, by the name of the request.
+        promoted: What moved to the target and back, by the name of the request, in its order.
+        eras: How often topics went back to the source, through gateways of any link.
     """
 
     def __init__(self, link: OpenLink) -> None:
@@ -63,6 +70,7 @@ class GatewayBook:
         self.name = uuid.uuid4().hex[:16]
         self.signs: dict[str, GatewaySign] = {}
         self.promoted: dict[str, Promoted] = {}
+        self.eras: dict[TopicName, int] = {}
 
     def begin(self) -> None:
         """Keep earlier gateways from writing, tell of this one, and read what is promoted.
@@ -76,7 +84,7 @@ class GatewayBook:
         for asked in [*self._asked.values()]:
             if asked.state in _OPEN:
                 done = asked.name in self.promoted
-                state = PromotionStage.PROMOTED if done else PromotionStage.UNDONE
+                state = done_state(asked) if done else PromotionStage.UNDONE
                 why = () if done else (Reason.of(ReasonCode.PROMOTE_ENDED),)
                 self.note(replace(asked, state=state.value, reasons=why))
         self.read()
@@ -118,7 +126,11 @@ class GatewayBook:
         """
         link = self._link.name
         found = self._ledger.read(
-            FACTS, wait=wait, wanted=lambda key: key.kind in _KINDS and key.link == link
+            FACTS,
+            wait=wait,
+            wanted=lambda key: (
+                key.kind == Promoted.kind or (key.kind in _KINDS and key.link == link)
+            ),
         )
         for entry in found:
             match entry:
@@ -129,10 +141,25 @@ class GatewayBook:
                 case Promotion():
                     self._heard(entry)
                 case Promoted():
-                    self.promoted[entry.name] = entry
+                    self._moved(entry)
                 case _:
                     pass
         return [each for each in self._asked.values() if each.state == PromotionStage.ASKED]
+
+    def _moved(self, record: Promoted) -> None:
+        if record.link == self._link.name:
+            self.promoted[record.name] = record
+        for each in record.topics:
+            era = each.era + record.back
+            self.eras[each.topic] = max(era, self.eras.get(each.topic, 0))
+
+    def last_moves(self) -> dict[TopicName, tuple[Promoted, PromotedTopic]]:
+        """Return the last move of each topic."""
+        return {
+            each.topic: (record, each)
+            for record in self.promoted.values()
+            for each in record.topics
+        }
 
     def _heard(self, asked: Promotion) -> None:
         """Take in a request, or what became of it; what was written first holds."""
@@ -176,7 +203,7 @@ class GatewayBook:
             TowpathError: It may be written or not; `settle` finds out, and `promoted` tells.
         """
         self._write([record])
-        self.promoted[record.name] = record
+        self._moved(record)
 
     def _fence(self) -> None:
         self._who, self._sequence = self._writer.fence(Deadline.after(_PATIENCE)), 0

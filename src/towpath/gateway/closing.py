@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from towpath.cluster.data.client import Client
 from towpath.ledger.alive import this_host
-from towpath.ledger.entries import STATES_LEVEL
+from towpath.ledger.entries import STATES_LEVEL, Cut, Promoted
 from towpath.ledger.link import OpenLink
 from towpath.ledger.moves import MINUTES, sealed, write_states
 from towpath.ledger.states import (
@@ -15,17 +15,21 @@ from towpath.ledger.states import (
     FailedOver,
     Mover,
     OneWay,
+    RemovedState,
+    Reversed,
     Sealed,
     begun,
     state_of,
 )
 from towpath.model.errors import TowpathError
-from towpath.model.nouns import Side, TargetOffset, TopicName
+from towpath.model.nouns import Side, SourceOffset, TargetOffset, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.target.fences import Fencer, fence_of
 from towpath.runtime.clock import now_ms
 from towpath.runtime.user import this_user
 
+_OVER = FailedOver | Reversed | RemovedState
+"""States in which nothing is copied, for good."""
 _FENCES = 5.0
 """Seconds for the fences; where they cannot be written, the seal must do."""
 
@@ -43,19 +47,22 @@ class ClosedTopics:
     again: bool = False
 
 
-def close_topics(link: OpenLink, topics: Sequence[TopicName]) -> ClosedTopics:
-    """Let nobody copy topics any more.
+def close_topics(link: OpenLink, record: Promoted) -> ClosedTopics:
+    """Let nobody copy topics any more that moved.
 
     Runs read the state of a topic, and stop. A run that is frozen may have read it before: what it
-    sends later is refused by the fences.
+    sends later is refused by the fences. Where the logs ended when the topics moved goes into the
+    ledger, too: there a link back begins.
+
+    Args:
+        link: The link that copied them.
+        record: What moved.
     """
     try:
         link.read()
         by = Mover(this_user(), this_host(), now_ms())
-        states = {name: _now(link, name) for name in topics}
-        open_ones = {
-            name: each for name, each in states.items() if not isinstance(each, FailedOver)
-        }
+        states = {each.topic: _now(link, each.topic) for each in record.topics}
+        open_ones = {name: each for name, each in states.items() if not isinstance(each, _OVER)}
         if not open_ones:
             return ClosedTopics([])
         link.raise_level(STATES_LEVEL)
@@ -66,6 +73,7 @@ def close_topics(link: OpenLink, topics: Sequence[TopicName]) -> ClosedTopics:
             for name, each in closed.items()
         }
         write_states(link, [*one_way.values()])
+        link.ledger.append([*_cuts(link, record, one_way, by.at)])
         unfenced = _fence(link, [*one_way])
         ended = [
             each.fail_over(replace(by, at=now_ms()), lost=0, again=0)
@@ -76,6 +84,31 @@ def close_topics(link: OpenLink, topics: Sequence[TopicName]) -> ClosedTopics:
     except TowpathError as error:
         return ClosedTopics([_trouble(f"stop its run; {error}")], again=True)
     return ClosedTopics([*map(_trouble, unfenced)])
+
+
+def _cuts(
+    link: OpenLink, record: Promoted, topics: Collection[TopicName], at: int
+) -> Iterator[Cut]:
+    """Yield where clients begin to write in each partition; fences come somewhere behind that."""
+    for topic in record.topics:
+        for each in topic.partitions if topic.topic in topics else ():
+            tp = TopicPartition(topic.topic, each.partition)
+            books = link.books.partitions.get(tp)
+            if books is None or books.opened is None:
+                continue
+            receipt = books.receipt
+            told = receipt.target_end if receipt is not None else books.opened.target_start
+            records = receipt.records if receipt is not None else 0
+            yield Cut(
+                link=link.name,
+                topic=tp.topic,
+                partition=tp.partition,
+                producer_id=books.opened.producer_id,
+                source_end=SourceOffset(each.end),
+                target_end=TargetOffset(each.end),
+                records=records + max(0, each.end - told),
+                at=at,
+            )
 
 
 def _trouble(text: str) -> Reason:

@@ -3,7 +3,8 @@
 Producers go on with the ids and sequences that they have. The target has never heard of them, and
 takes the first batch of an unknown id at any sequence. So until it knows a producer, the gateway
 judges its batches as the source would have done: what the source holds is a repeat, what comes next
-is taken, and anything else is not. Pure.
+is taken, and anything else is not. Topics that go back are judged likewise, with both clusters in
+each other's place. Ids are those that clients have. Pure.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from towpath.gateway.eras import own
 from towpath.ledger.entries import PromotedTopic
 
 _SEQUENCES = 1 << 31
@@ -92,11 +94,14 @@ class CutTable:
         return len(self._known)
 
     def add(self, topics: Iterable[PromotedTopic]) -> None:
-        """Take in what a promotion noted."""
+        """Take in what a promotion noted, or the way back.
+
+        A producer that wrote nothing since an earlier one is still known by what that noted.
+        """
         for topic in topics:
             for each in topic.partitions:
                 for last in each.producers:
-                    key = (topic.topic, each.partition), last.id
+                    key = (topic.topic, each.partition), own(last.id, topic.era)
                     self._known[key] = _Known(last.epoch, last.sequence)
 
     def judge(self, place: Place, batch: SentBatch) -> CutVerdict:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
-from towpath.gateway.own import FIRST_ID
+from towpath.gateway.eras import FIRST_ID
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import GatewaySign
+from towpath.ledger.producers import is_private
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import Mode, ProducerId, Side, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.records.target.fences import EPOCH
 from towpath.settings import LinkConfig
 
 RECENT = 300_000
@@ -96,7 +98,7 @@ def of_producers(
             count += each.id >= FIRST_ID
             if is_transactional(each, transactional):
                 names.add(transactional.get(each.id, f"of producer id {each.id}"))
-            elif each.id < FIRST_ID and now - each.last_timestamp < RECENT:
+            elif each.id < FIRST_ID and now - each.last_timestamp < RECENT and not _is_over(each):
                 direct.add(tp)
     for name in sorted(names):
         yield Reason.of(ReasonCode.PROMOTE_TRANSACTIONS, who=name, where="wrote to these topics")
@@ -107,8 +109,17 @@ def of_producers(
 
 
 def is_transactional(state: ProducerState, transactional: Mapping[ProducerId, str]) -> bool:
-    """Return whether a producer writes in transactions, as far as the source remembers."""
-    return state.id in transactional or state.open_since >= 0 or state.coordinator_epoch >= 0
+    """Return whether a producer writes in transactions, as far as the source remembers.
+
+    Links write markers too, without transactions, under ids of their own.
+    """
+    marked = state.coordinator_epoch >= 0 and not is_private(state.id)
+    return state.id in transactional or state.open_since >= 0 or marked
+
+
+def _is_over(state: ProducerState) -> bool:
+    """Return whether a producer is a link that can write no more, as it was fenced."""
+    return is_private(state.id) and state.epoch == EPOCH
 
 
 def of_groups(reads: Mapping[ClientGroup, Set[TopicName]], topics: Set[TopicName]) -> list[Reason]:

@@ -46,12 +46,13 @@ class PromotionReasonJson(TypedDict):
 
 @shape
 class PromotionJson(TypedDict):
-    """Output of `towpath promote FILE --output json`."""
+    """Output of `towpath promote FILE --output json`, and of `towpath revert`."""
 
     name: str
     """The name of the request, as the ledger has it."""
     state: str
-    """`promoted`, `told` (a rehearsal), `refused`, `undone`; `running` if it was not waited for."""
+    """`promoted` or `reverted`, `told` (a rehearsal), `refused`, `undone`; `running` if it was not
+    waited for."""
     gateway: str
     """The gateway that worked on it, "" for none."""
     told: list[str]
@@ -70,7 +71,7 @@ OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
             GatewayJson, ("gateway",), ("connections", "ended", "nodes[].address")
         ),
         "promotion": JsonOutput(
-            PromotionJson, ("promote",), ("state", "told", "reasons[].code", "held_ms")
+            PromotionJson, ("promote", "revert"), ("state", "told", "reasons[].code", "held_ms")
         ),
     }
 )

@@ -118,6 +118,7 @@ class BrokerConnection(asyncio.Protocol):
     def _over(self, why: str) -> None:
         self._watch.ended(self)
         self._transport = None
+        self._client.release(self)
         while self._pending:
             self._pending.popleft().answered(None)
         self._client.lost(self, why)

@@ -12,12 +12,9 @@ from kafka.protocol.producer import InitProducerIdResponse
 from towpath.cluster.codes import UNSUPPORTED_VERSION
 from towpath.gateway.apis import Api
 from towpath.gateway.asked import initial
+from towpath.gateway.eras import FIRST_ID, IDS
 from towpath.gateway.frames import Head
 
-FIRST_ID = 1 << 62
-"""The lowest producer id that the gateway gives. Brokers count theirs from 0, and Towpath's mirrors
-have theirs in [2^40, 2^40 + 2^61): an id of the gateway means one producer on both clusters."""
-_IDS = 1 << 61
 _EPOCH = 0
 
 
@@ -68,7 +65,7 @@ class OwnAnswers:
         """Answer an idempotent producer; a transactional one has its id of its coordinator."""
         if initial(frame, head.version).transactional_id is not None:
             return None
-        number = FIRST_ID + self._random.randrange(_IDS)
+        number = FIRST_ID + self._random.randrange(IDS)
         answer = InitProducerIdResponse(producer_id=number, producer_epoch=_EPOCH)
         return _framed(answer, head.version, head.correlation)
 

@@ -13,6 +13,7 @@ from typing import Any
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from towpath.gateway.cut import Place, SentBatch
+from towpath.gateway.eras import stamped
 from towpath.gateway.frames import FrameError
 from towpath.gateway.recoding import decoded
 
@@ -62,12 +63,15 @@ def _batch(records: bytes) -> SentBatch:
     return SentBatch(producer, epoch, sequence, count, bool(attributes & _TRANSACTIONAL))
 
 
-def part(asked: Any, places: Iterable[Place]) -> bytes:
-    """Return the request for some of the partitions alone."""
+def part(asked: Any, places: Iterable[Place], eras: Mapping[str, int]) -> bytes:
+    """Return the request for some of the partitions alone, with producer ids of their eras."""
     wanted = set(places)
     topics = []
     for topic in asked.topic_data:
         theirs = [each for each in topic.partition_data if (topic.name, each.index) in wanted]
+        era = eras.get(topic.name, 0)
+        for each in theirs if era else ():
+            each.records = stamped(bytes(each.records), era)
         if theirs:
             topics.append(ProduceRequest.TopicProduceData(name=topic.name, partition_data=theirs))
     made = ProduceRequest(

@@ -45,7 +45,7 @@ class Producing:
         routes = self._routes
         if not routes.held.isdisjoint(names):
             return None, False
-        if home.cluster is Cluster.SOURCE and routes.topics.isdisjoint(names):
+        if home.cluster is Cluster.SOURCE and routes.eras.keys().isdisjoint(names):
             return None, True
         batches = produced.batches(asked)
         codes: dict[Partition, int] = {}
@@ -65,16 +65,19 @@ class Producing:
     ) -> tuple[CutVerdict, BrokerPlace | None]:
         """Return what to do with a batch, and where it goes; `None` for nowhere."""
         routes = self._routes
-        if place[0] not in routes.topics:
+        here = home if home.cluster is Cluster.SOURCE else None
+        if place[0] not in routes.eras:
             # A mirror topic is not written by clients before it is promoted.
-            return CutVerdict.SEND, home if home.cluster is Cluster.SOURCE else None
-        if batch.transactional:
+            return CutVerdict.SEND, here
+        if batch.transactional and place[0] in routes.topics:
             raise FrameError(f"a transaction for topic {place[0]}, which was promoted without it")
         verdict = routes.table.judge(place, batch)
         if verdict is CutVerdict.EARLY:
             routes.early.add(place)
         if verdict in _REFUSED or verdict is CutVerdict.WAIT:
             return verdict, None
+        if place[0] not in routes.topics:
+            return verdict, here
         if home.cluster is Cluster.TARGET:
             return verdict, home
         return verdict, routes.leader(*place)
@@ -94,10 +97,10 @@ class Producing:
             return RequestStep(own=b"" if silent else produced.answer(asked, said, away))
         sends = []
         for to, places in parts.items():
-            sends.append(Sent(to, produced.part(asked, places), None, writes=True))
+            request = produced.part(asked, places, self._routes.eras)
+            sends.append(Sent(to, request, None, writes=True))
             for place in places:
-                if to.cluster is Cluster.TARGET:
-                    self._routes.table.sent(place, batches[place])
+                self._routes.table.sent(place, batches[place])
         return RequestStep(
             sends=tuple(sends),
             join=self._joined(asked, batches, said, parts, away),
@@ -114,15 +117,13 @@ class Producing:
     ) -> Joined:
         def join(answers: Sequence[bytes | bytearray | None]) -> bytes:
             found, waited = dict(said), False
-            for (to, places), answer in zip(parts.items(), answers, strict=True):
+            for places, answer in zip(parts.values(), answers, strict=True):
                 told = {} if answer is None else produced.results(answer, asked.API_VERSION)
                 found |= told
                 for place in places:
-                    if to.cluster is Cluster.TARGET:
-                        code = told[place].error_code if place in told else crafted.NOT_LEADER
-                        taken = code in {0, crafted.DUPLICATE_SEQUENCE}
-                        table = self._routes.table
-                        waited |= table.answered(place, batches[place], taken=taken)
+                    code = told[place].error_code if place in told else crafted.NOT_LEADER
+                    taken = code in {0, crafted.DUPLICATE_SEQUENCE}
+                    waited |= self._routes.table.answered(place, batches[place], taken=taken)
             if waited:
                 self._wake()
             return produced.answer(asked, found, away)

@@ -6,16 +6,23 @@ The thread beside the connections does this; `attempt.py` has the steps.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
+from contextlib import ExitStack
 from dataclasses import replace
 
-from towpath.gateway.attempt import PromotionAttempt, UndoneError
+from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import Answers, ProducerState
+from towpath.gateway.attempt import PromotionAttempt
+from towpath.gateway.book import done_state
 from towpath.gateway.closing import close_topics
+from towpath.gateway.eras import own
 from towpath.gateway.forbidding import of_gateways
-from towpath.gateway.routes import coming
 from towpath.gateway.scope import PromotionScope, scope_of
+from towpath.gateway.undone import UndoneError
+from towpath.gateway.way_back import copying, link_back
 from towpath.gateway.workplace import PromotionPlace
 from towpath.ledger.entries import Promoted, Promotion, PromotionStage
+from towpath.ledger.link import OpenLink
 from towpath.model.amounts import counted
 from towpath.model.errors import ConfigError, TowpathError
 from towpath.model.nouns import TopicName, TopicPartition
@@ -23,7 +30,7 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
 
 _STRAYS = 10.0
-"""Seconds after which the source is looked at again for records that came too late."""
+"""Seconds after which clusters are looked at again for records that came too late."""
 _AGAIN = 1.0
 _MEMORY_MS = 86_400_000
 """Kafka's default for how long a broker remembers a producer that writes nothing."""
@@ -41,19 +48,19 @@ class Promoter:
         self._at = at
         self._stray: dict[TopicPartition, int] = {}
         self._looked = -_STRAYS
-        self._open: list[TopicName] = []
+        self._open: list[Promoted] = []
         self._taken = set[str]()
 
     @property
     def is_behind(self) -> bool:
-        """Whether topics are promoted of which the connections do not know.
+        """Whether topics moved of which the connections do not know.
 
-        Another gateway promoted them, while this one was taken for dead.
+        Another gateway moved them, while this one was taken for dead.
         """
         return not self._taken.issuperset(self._at.book.promoted)
 
     def resume(self) -> list[Reason]:
-        """Take in what is promoted, and do what may be left of it; return troubles.
+        """Take in what moved, and do what may be left of it; return troubles.
 
         Raises:
             TowpathError: A cluster does not answer.
@@ -66,32 +73,32 @@ class Promoter:
         if problems:
             raise ConfigError(problems)
 
-        def take() -> None:
+        def take() -> set[str]:
             for each in records:
-                at.gateway.routes.promote(each)
+                at.gateway.routes.move(each)
+            return {*at.gateway.routes.topics}
 
-        at.call(take)
+        topics = at.call(take)
         at.link.look()
-        topics = {each.topic for record in all_of_them.values() for each in record.topics}
-        self._open = [*topics]
-        at.see(at.link.target.topics.with_brokers(topics))
+        self._open = [*all_of_them.values()]
+        at.see(at.link.target.topics.with_brokers(map(TopicName, topics)))
         troubles = self._close()
         self._learn(_places(records))
         groups = at.link.source.groups.listed().groups
-        moved = {group for record in all_of_them.values() for group in record.groups}
+        moved = at.call(lambda: {*at.gateway.routes.groups})
         at.call(lambda: at.bound(frozenset(groups.keys() - moved)))
         self._taken.update(each.name for each in records)
         return troubles
 
     def refresh(self) -> list[Reason]:
-        """Look at promoted topics again; return what somebody must see to.
+        """Look at topics that moved again; return what somebody must see to.
 
         Raises:
             TowpathError: A cluster does not answer.
         """
         at, routes = self._at, self._at.gateway.routes
         topics = at.call(lambda: {*routes.topics})
-        if not topics:
+        if not self._at.book.promoted:
             return []
         at.see(at.link.target.topics.with_brokers(map(TopicName, topics)))
         early = at.call(lambda: {*routes.early})
@@ -105,29 +112,48 @@ class Promoter:
 
     def _close(self) -> list[Reason]:
         """End the mirroring of topics that may still be copied."""
-        closed = close_topics(self._at.link, self._open)
-        if not closed.again:
-            self._open = []
-        return closed.troubles
+        troubles, left = list[Reason](), list[Promoted]()
+        for record in self._open:
+            with copying(self._at.link, record.copied_by) as link:
+                closed = close_topics(link, record)
+            troubles += closed.troubles
+            left += [record] if closed.again else []
+        self._open = left
+        return troubles
 
     def _learn(self, partitions: Iterable[TopicPartition]) -> None:
-        """Ask the target which producers it knows by now, so that it judges them itself.
+        """Ask clusters which producers they know by now, so that they judge them themselves.
 
-        It may know some of which this gateway has not heard: they came through another one. And it
-        forgets producers that write nothing for a time, as the source would have done.
+        One may know some of which this gateway has not heard: they came through another one. And it
+        forgets producers that write nothing for a time, as the other one would have done.
         """
+        at, routes = self._at, self._at.gateway.routes
         places = {*partitions}
-        known = self._at.link.target.producers.states(places)
+        promoted, eras = at.call(lambda: ({*routes.topics}, {**routes.eras}))
         old = self._old()
+        for cluster, there in (
+            (at.link.target, {tp for tp in places if tp.topic in promoted}),
+            (at.link.source, {tp for tp in places if tp.topic not in promoted}),
+        ):
+            if there:
+                self._learnt(cluster.producers.states(there), eras, old)
+
+    def _learnt(
+        self,
+        known: Answers[TopicPartition, tuple[ProducerState, ...]],
+        eras: Mapping[str, int],
+        old: Set[TopicPartition],
+    ) -> None:
+        routes = self._at.gateway.routes
 
         def learn() -> None:
-            routes = self._at.gateway.routes
             for tp, states in known.items():
-                place = tp.topic, tp.partition
+                place, era = (tp.topic, tp.partition), eras.get(tp.topic, 0)
                 for each in states:
-                    routes.table.knows(place, each.id, each.epoch, each.last_sequence)
+                    producer = own(each.id, era)
+                    routes.table.knows(place, producer, each.epoch, each.last_sequence)
                 if tp in old:
-                    routes.table.forget_all_but(place, {each.id for each in states})
+                    routes.table.forget_all_but(place, {own(each.id, era) for each in states})
             routes.early -= {(tp.topic, tp.partition) for tp in known}
             routes.early |= {(tp.topic, tp.partition) for tp in known.failed}
             self._at.gateway.wake()
@@ -135,54 +161,80 @@ class Promoter:
         self._at.call(learn)
 
     def _old(self) -> set[TopicPartition]:
-        """Return partitions whose promotion is older than what brokers remember of producers."""
+        """Return partitions that moved longer ago than brokers remember producers."""
         found = self._at.link.target.cluster.broker_config("producer.id.expiration.ms")
         before = now_ms() - int(found or _MEMORY_MS)
-        return {*_places(each for each in self._at.book.promoted.values() if each.at < before)}
-
-    def _strays(self) -> list[Reason]:
-        """Name new records at the source of topics that were promoted."""
-        ends = {
-            TopicPartition(topic.topic, each.partition): each.end
-            for record in self._at.book.promoted.values()
-            for topic in record.topics
+        return {
+            TopicPartition(name, each.partition)
+            for name, (record, topic) in self._at.book.last_moves().items()
+            if record.at < before
             for each in topic.partitions
         }
-        now = self._at.link.source.offsets.log_ends(ends, patience=_AGAIN)
-        found = []
+
+    def _strays(self) -> list[Reason]:
+        """Name new records at the cluster that topics have left."""
+        found, link = list[Reason](), self._at.link
+        link.read()
+        for back in (False, True):
+            ends = {
+                TopicPartition(name, each.partition): each.end
+                for name, (record, topic) in self._at.book.last_moves().items()
+                if record.back is back
+                and not (back and link.books.neighbours.of(name, topic.target_id))
+                for each in topic.partitions
+            }
+            if ends:
+                left = (link.target, "target") if back else (link.source, "source")
+                found += self._strayed(ends, *left)
+        return found
+
+    def _strayed(
+        self, ends: Mapping[TopicPartition, int], left: Admin, side: str
+    ) -> Iterator[Reason]:
+        now = left.offsets.log_ends(ends, patience=_AGAIN)
         for tp, end in now.items():
             if end > self._stray.get(tp, ends[tp]):
                 self._stray[tp] = end
-                found.append(
-                    Reason.of(ReasonCode.PROMOTE_STRAY, partition=str(tp), records=end - ends[tp])
+                more = end - ends[tp]
+                yield Reason.of(
+                    ReasonCode.PROMOTE_STRAY, partition=str(tp), records=more, side=side
                 )
-        return found
 
     def promote(self, asked: Promotion) -> Promotion | None:
         """Do a promotion, or undo it; return what became of it, `None` if it was withdrawn."""
-        at, scope = self._at, PromotionScope({})
-        try:
-            at.book.renew()
-            if not at.book.take(asked):
-                return None
-            routes = at.gateway.routes
-            promoted, transacting = at.call(lambda: ({*routes.topics}, {*routes.transacting}))
-            scope = scope_of(at.link, asked.topics, promoted, transacting)
-            forbidden = [*of_gateways(at.book.others()), *scope.forbidden]
-        except TowpathError as error:
-            forbidden = [error.reason]
-        if asked.dry_run:
-            told = _first_of(self._told(scope))
-            state = PromotionStage.TOLD.value
-            return replace(asked, state=state, told=told, reasons=tuple(forbidden[:_MOST]))
-        if forbidden:
-            state = PromotionStage.REFUSED.value
-            return replace(asked, state=state, reasons=tuple(forbidden[:_MOST]))
-        return self._tried(asked, scope)
+        at, scope, link = self._at, PromotionScope({}), self._at.link
+        with ExitStack() as stack:
+            try:
+                at.book.renew()
+                if not at.book.take(asked):
+                    return None
+                at.link.look()
+                name = link_back(at.link, asked.topics) if asked.back else link.name
+                if name is None:
+                    forbidden = [Reason.of(ReasonCode.REVERT_NO_LINK)]
+                else:
+                    link = stack.enter_context(copying(at.link, name))
+                    scope = self._scope(link, asked)
+                    forbidden = [*of_gateways(at.book.others()), *scope.forbidden]
+            except TowpathError as error:
+                forbidden = [error.reason]
+            if asked.dry_run:
+                told = _first_of(self._told(scope, link))
+                state = PromotionStage.TOLD.value
+                return replace(asked, state=state, told=told, reasons=tuple(forbidden[:_MOST]))
+            if forbidden:
+                state = PromotionStage.REFUSED.value
+                return replace(asked, state=state, reasons=tuple(forbidden[:_MOST]))
+            return self._tried(asked, scope, link)
 
-    def _tried(self, asked: Promotion, scope: PromotionScope) -> Promotion:
+    def _scope(self, link: OpenLink, asked: Promotion) -> PromotionScope:
+        routes = self._at.gateway.routes
+        promoted, transacting = self._at.call(lambda: ({*routes.topics}, {*routes.transacting}))
+        return scope_of(link, asked.topics, promoted, transacting, back=asked.back)
+
+    def _tried(self, asked: Promotion, scope: PromotionScope, link: OpenLink) -> Promotion:
         try:
-            return PromotionAttempt(self._at, asked, scope).go()
+            return PromotionAttempt(self._at, asked, scope, link).go()
         except UndoneError as error:
             return self._failed(asked, error.why)
         except TowpathError as error:
@@ -192,24 +244,26 @@ class Promoter:
             self._at.call(lambda: self._release(record))
             if record is not None:
                 self._taken.add(record.name)
-                self._open = [each.topic for each in record.topics]
+                self._open.append(record)
 
     def _failed(self, asked: Promotion, why: Reason) -> Promotion:
-        if asked.name not in self._at.book.promoted:
-            return replace(asked, state=PromotionStage.UNDONE.value, reasons=(why,))
-        return replace(asked, state=PromotionStage.PROMOTED.value, reasons=(why,))
+        is_done = asked.name in self._at.book.promoted
+        state = done_state(asked) if is_done else PromotionStage.UNDONE
+        return replace(asked, state=state.value, reasons=(why,))
 
     def _release(self, record: Promoted | None) -> None:
-        """Let everything go on: at the target if it is promoted, as before if not."""
+        """Let everything go on: where it moved to if it did, as before if not."""
         routes = self._at.gateway.routes
         if record is not None:
-            if not routes.topics.issuperset(each.topic for each in record.topics):
-                routes.promote(record)
-            routes.gathering = None  # the target does not know them, so they join anew
+            names = {each.topic for each in record.topics}
+            done = routes.topics.isdisjoint(names) if record.back else names <= routes.topics
+            if not done:
+                routes.move(record)
+            routes.gathering = None  # they are not known there, so they join anew
         routes.undo()
         self._at.gateway.wake()
 
-    def _told(self, scope: PromotionScope) -> Iterator[str]:
+    def _told(self, scope: PromotionScope, link: OpenLink) -> Iterator[str]:
         """Tell what a promotion would hold, and who is connected."""
         if not scope.topics:
             return
@@ -220,9 +274,9 @@ class Promoter:
         )
         ids = {each.id for states in scope.producers.values() for each in states}
         yield f"{counted(len(ids), 'idempotent producer')} of this gateway wrote to them"
-        members = self._at.link.source.groups.members(scope.groups.values())
+        members = link.source.groups.members(scope.groups.values())
         found = {group.name: [each.id for each in part] for group, part in members.items()}
-        away = self._at.call(lambda: coming(self._at.gateway.routes, found))
+        away = self._at.call(lambda: self._at.gateway.routes.seen.unseen(found))
         for group, part in members.items():
             unseen = away.get(group.name, [])
             here = len(part) - len(unseen)

@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Iterable
 
-from towpath.gateway.book import GatewayBook
+from towpath.gateway.book import GatewayBook, done_state
 from towpath.gateway.promoter import Promoter
 from towpath.gateway.workplace import PromotingGateway, PromotionPlace
-from towpath.ledger.entries import Promotion, PromotionStage
+from towpath.ledger.entries import Promotion
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import LedgerError, TowpathError
 from towpath.model.foreign import foreign
@@ -95,7 +95,7 @@ class Promotions:
         self._book.forget(asked)
         if done is None:
             return
-        if done.state == PromotionStage.PROMOTED.value:
+        if done.state == done_state(asked).value:
             self._tell(done.reasons)
         self._answers.append(done)
         self._answer()

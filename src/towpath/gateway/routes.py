@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from uuid import UUID
@@ -10,7 +10,8 @@ from uuid import UUID
 from towpath.cluster.metadata import Metadata
 from towpath.gateway.cut import CutTable
 from towpath.gateway.gathering import Gathering
-from towpath.ledger.entries import Promoted
+from towpath.gateway.seen import SeenMembers
+from towpath.ledger.entries import Promoted, PromotedTopic
 from towpath.model.nouns import Side, TopicName, TopicPartition
 
 
@@ -45,23 +46,28 @@ class Routes:
     Attributes:
         held: Topics whose producers are held.
         gathering: The members that come to a held join, `None` while nothing is promoted.
-        topics: The promoted topics.
+        topics: The promoted topics: the target serves them.
         source_ids: Their ids at the source; `target_ids`, on the target.
+        eras: How often each topic that was ever promoted went back to the source since. Brokers
+            know producers under other ids in each era (`eras.py`).
+        back_ids: The ids, on both clusters, of topics that went back.
         groups: The promoted groups.
         of_source: Other groups that the source has.
         is_whole: Whether all topics of the link are promoted: new groups are the target's then.
-        turns: How many promotions there were.
-        table: What the source held of producers.
+        turns: How often topics moved.
+        table: What the cluster that served a topic before held of its producers.
         view: The promoted topics as the target tells them.
         rejoining: Members of KIP-848 that were gathered in vain: they have to join anew.
         early: Promoted partitions of which a batch came behind a gap: the target may know more.
         transacting: Groups whose offsets were committed in transactions.
-        seen: Members that were heard of through this gateway, by group.
+        seen: Members that were heard of through this gateway.
     """
 
     held: frozenset[str] = frozenset()
     gathering: Gathering | None = None
     topics: set[str] = field(default_factory=set)
+    eras: dict[str, int] = field(default_factory=dict)
+    back_ids: dict[UUID, str] = field(default_factory=dict)
     source_ids: dict[UUID, str] = field(default_factory=dict)
     target_ids: dict[UUID, str] = field(default_factory=dict)
     groups: set[str] = field(default_factory=set)
@@ -73,17 +79,47 @@ class Routes:
     rejoining: set[tuple[str, str]] = field(default_factory=set)
     early: set[tuple[str, int]] = field(default_factory=set)
     transacting: set[str] = field(default_factory=set)
-    seen: dict[str, set[str]] = field(default_factory=dict)
+    seen: SeenMembers = field(default_factory=SeenMembers)
 
-    def promote(self, record: Promoted) -> None:
-        """Take in a promotion."""
+    @property
+    def moving(self) -> bool:
+        """Whether topics or groups move, or moved before."""
+        return bool(self.eras or self.gathering or self.rejoining or self.held)
+
+    def move(self, record: Promoted) -> None:
+        """Take in that topics moved to the target, or back."""
         self.turns += 1
         self.table.add(record.topics)
-        self.groups |= {*record.groups}
+        if record.back:
+            self.groups = (self.groups - {*record.groups}) | {*record.stay}
+        else:
+            self.groups |= {*record.groups}
         for each in record.topics:
-            self.topics.add(each.topic)
-            self.source_ids[UUID(each.source_id)] = each.topic
-            self.target_ids[UUID(each.target_id)] = each.topic
+            self._move(each, back=record.back)
+
+    def _move(self, each: PromotedTopic, *, back: bool) -> None:
+        source_id, target_id = UUID(each.source_id), UUID(each.target_id)
+        self.eras[each.topic] = each.era + back
+        if back:
+            self.topics.discard(each.topic)
+            self.source_ids.pop(source_id, None)
+            self.target_ids.pop(target_id, None)
+            self.back_ids |= {source_id: each.topic, target_id: each.topic}
+            return
+        self.topics.add(each.topic)
+        self.source_ids[source_id] = self.target_ids[target_id] = each.topic
+        self.back_ids.pop(source_id, None)
+        self.back_ids.pop(target_id, None)
+
+    def is_elsewhere(self, topic: str, cluster: Cluster) -> bool:
+        """Whether a topic that moved is served by the other cluster now."""
+        return topic in self.eras and (topic in self.topics) is (cluster is Cluster.SOURCE)
+
+    def is_id_elsewhere(self, topic_id: UUID, cluster: Cluster) -> bool:
+        """Whether the topic with an id, on any of both clusters, is served by the other one."""
+        if cluster is Cluster.SOURCE:
+            return topic_id in self.source_ids or topic_id in self.target_ids
+        return topic_id in self.back_ids
 
     def undo(self) -> None:
         """Hold nothing any more; members of KIP-848 that were gathered join anew."""
@@ -100,10 +136,6 @@ class Routes:
         found = self.gathering
         return found if found is not None and group in found.groups else None
 
-    def saw(self, group: str, member: str) -> None:
-        """Take in that a member was heard of."""
-        self.seen.setdefault(group, set()).add(member)
-
     def leader(self, topic: str, partition: int) -> BrokerPlace | None:
         """Return the leader of a promoted partition, `None` if it has none."""
         tp = TopicPartition(TopicName(topic), partition)
@@ -113,12 +145,3 @@ class Routes:
     def promoted(self, names: Iterable[str]) -> set[str]:
         """Return those of the topics that are promoted."""
         return self.topics.intersection(names)
-
-
-def coming(routes: Routes, members: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """Return members that were never heard of through this gateway, by group."""
-    left = {
-        group: sorted(set(names) - routes.seen.get(group, set()))
-        for group, names in members.items()
-    }
-    return {group: names for group, names in left.items() if names}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from towpath.cluster.admin.groups import GroupListing, GroupState
 from towpath.cluster.metadata import ProducerState, TopicInfo
 from towpath.gateway import forbidding
-from towpath.gateway.own import FIRST_ID
+from towpath.gateway.eras import FIRST_ID
 from towpath.ledger.alive import Life, RunLife
 from towpath.ledger.link import OpenLink
 from towpath.model.groups import ClientGroup
@@ -55,14 +55,17 @@ def scope_of(
     wanted: Sequence[TopicName],
     promoted: Set[str],
     transacting: Set[str],
+    *,
+    back: bool = False,
 ) -> PromotionScope:
     """Look what a promotion would move, and what forbids it.
 
     Args:
-        link: The link; its books are read anew.
-        wanted: The topics, none for all of the link that are not promoted.
+        link: The link that copies; its books are read anew.
+        wanted: The topics, none for all of the link that may move.
         promoted: Topics that are promoted already.
         transacting: Groups whose offsets were committed in transactions through this gateway.
+        back: They are to go back, so only promoted ones may move.
 
     Raises:
         ClusterError: A cluster does not answer.
@@ -70,15 +73,16 @@ def scope_of(
     """
     link.look()
     copied = {tp.topic for tp, each in link.books.partitions.items() if each.opened}
-    names = [name for name in wanted or sorted(copied) if name not in promoted]
+    names = [name for name in wanted or sorted(copied) if (name in promoted) is back]
     found = link.source.topics.describe(names)
     scope = PromotionScope({name: found[name] for name in names if name in found})
     scope.mirrors = link.target.topics.describe(names)
     scope.forbidden += forbidding.of_settings(link.config)
     if not names:
-        scope.forbidden.append(Reason.of(ReasonCode.PROMOTE_NOTHING))
+        nothing = ReasonCode.REVERT_NOTHING if back else ReasonCode.PROMOTE_NOTHING
+        scope.forbidden.append(Reason.of(nothing))
     if not _runs(link):
-        scope.forbidden.append(Reason.of(ReasonCode.PROMOTE_NO_RUN))
+        scope.forbidden.append(Reason.of(ReasonCode.PROMOTE_NO_RUN, link=link.name))
     for name in names:
         there, mirror = found.get(name), scope.mirrors.get(name)
         scope.forbidden += forbidding.of_topic(name, there, mirror, link.books)

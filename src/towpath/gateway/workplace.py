@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -11,11 +12,16 @@ from typing import Protocol, TypeVar
 from towpath.cluster.metadata import Metadata
 from towpath.gateway.book import GatewayBook
 from towpath.gateway.drains import Drains
+from towpath.gateway.legs import BrokerConnection
 from towpath.gateway.nodes import RelayedNodes
 from towpath.gateway.routes import Routes
+from towpath.gateway.undone import UndoneError, undone
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ConfigProblem
+from towpath.model.reasons import ReasonCode
+from towpath.runtime.deadline import Deadline
 
+_NAP = 0.005
 T = TypeVar("T")
 
 
@@ -72,6 +78,36 @@ class PromotionPlace:
         self.in_loop(run)
         return future.result()
 
+    def require(self, patience: Deadline, late: UndoneError) -> None:
+        """Raise unless there is still time.
+
+        Raises:
+            UndoneError: There is none, or the gateway is stopped.
+        """
+        if self.stop.is_set():
+            raise undone(ReasonCode.PROMOTE_ENDED)
+        if patience.over:
+            raise late
+
+    def drain(
+        self, marks: Mapping[BrokerConnection, int], seconds: float, patience: Deadline
+    ) -> None:
+        """Wait until all that was sent to brokers before is answered.
+
+        Args:
+            marks: How much each connection had sent.
+            seconds: How long the patience was, for people.
+            patience: How long to wait.
+
+        Raises:
+            UndoneError: It was not answered in time.
+        """
+        what = "the brokers had answered all that was sent to them"
+        late = undone(ReasonCode.PROMOTE_LATE, hold=f"{seconds:g} s", what=what)
+        while not self.call(lambda: self.gateway.drains.drained(marks)):
+            self.require(patience, late)
+            time.sleep(_NAP)
+
     def see(self, view: Metadata) -> None:
         """Take in where the target has the promoted topics."""
 
@@ -85,4 +121,5 @@ class PromotionPlace:
         """Take in which groups stay at the source; in the loop."""
         routes = self.gateway.routes
         copied = {tp.topic for tp, each in self.link.books.partitions.items() if each.opened}
-        routes.of_source, routes.is_whole = others, copied <= routes.topics
+        routes.of_source = others
+        routes.is_whole = copied | routes.eras.keys() <= routes.topics

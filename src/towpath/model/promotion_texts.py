@@ -26,11 +26,19 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"another gateway of the link may serve clients, which would go on at the source: on"
             f" {host}, pid {pid}, named {name}; stop it"
         ),
-        ReasonCode.PROMOTE_NO_RUN: lambda: (
-            "no run of the link lives that copies the last records; start `towpath run FILE`"
+        ReasonCode.PROMOTE_NO_RUN: lambda link="": (
+            f"no run of {f'link {link}' if link else 'the link'} lives that copies the last"
+            " records; start `towpath run` with its file"
         ),
         ReasonCode.PROMOTE_NOTHING: lambda: (
             "there is no topic left to promote: the link copies none that is not promoted"
+        ),
+        ReasonCode.REVERT_NOTHING: lambda: (
+            "there is no topic to take back: of those that the link back copies, none is promoted"
+        ),
+        ReasonCode.REVERT_NO_LINK: lambda: (
+            "no link copies back what clients write on the target: give `towpath failback FILE`,"
+            " then `towpath run` with the file that it writes"
         ),
         ReasonCode.PROMOTE_ABSENT: lambda topic, side: (
             f"topic {topic} is not there on the {side}, or the login may not see it"
@@ -74,6 +82,10 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"{counted(count, 'member')} of group {group} did not give back what they read in time,"
             f" such as {member}"
         ),
+        ReasonCode.PROMOTE_MEMBERS_THERE: lambda group, count, member: (
+            f"group {group} has {counted(count, 'member')} on the cluster where it shall go on,"
+            f" such as {member}, of which this gateway never heard; stop it"
+        ),
         ReasonCode.PROMOTE_LATE: lambda hold, what: (
             f"`gateway.hold` was over, {hold}, before {what}"
         ),
@@ -88,8 +100,8 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.PROMOTE_OFFSETS: lambda group: (
             f"the target has other offsets of {group} than were written: somebody else writes them"
         ),
-        ReasonCode.PROMOTE_STRAY: lambda partition, records: (
-            f"{counted(records, 'record')} of {partition} came to the source after it was promoted,"
+        ReasonCode.PROMOTE_STRAY: lambda partition, records, side="source": (
+            f"{counted(records, 'record')} of {partition} came to the {side} after it had moved,"
             " by a client that does not use the gateway; they are not copied"
         ),
         ReasonCode.PROMOTE_OPEN: lambda text: f"the link may still write promoted topics: {text}",

@@ -21,11 +21,18 @@ PROMOTIONS = {
         "another gateway of the link may serve clients, which would go on at the source: on"
         " gw-1, pid 7, named 3f2a9c1d5e6b7a80; stop it"
     ),
-    Reason.of(ReasonCode.PROMOTE_NO_RUN): (
-        "no run of the link lives that copies the last records; start `towpath run FILE`"
+    Reason.of(ReasonCode.PROMOTE_NO_RUN, link="shop"): (
+        "no run of link shop lives that copies the last records; start `towpath run` with its file"
     ),
     Reason.of(ReasonCode.PROMOTE_NOTHING): (
         "there is no topic left to promote: the link copies none that is not promoted"
+    ),
+    Reason.of(ReasonCode.REVERT_NOTHING): (
+        "there is no topic to take back: of those that the link back copies, none is promoted"
+    ),
+    Reason.of(ReasonCode.REVERT_NO_LINK): (
+        "no link copies back what clients write on the target: give `towpath failback FILE`,"
+        " then `towpath run` with the file that it writes"
     ),
     Reason.of(ReasonCode.PROMOTE_ABSENT, topic="orders", side="source"): (
         "topic orders is not there on the source, or the login may not see it"
@@ -74,6 +81,10 @@ PROMOTIONS = {
     Reason.of(ReasonCode.PROMOTE_MEMBERS_LATE, group="readers", count=1, member="m-1"): (
         "1 member of group readers did not give back what they read in time, such as m-1"
     ),
+    Reason.of(ReasonCode.PROMOTE_MEMBERS_THERE, group="readers", count=1, member="m-1"): (
+        "group readers has 1 member on the cluster where it shall go on, such as m-1, of which this"
+        " gateway never heard; stop it"
+    ),
     Reason.of(ReasonCode.PROMOTE_LATE, hold="2 s", what="both were compared"): (
         "`gateway.hold` was over, 2 s, before both were compared"
     ),
@@ -87,8 +98,8 @@ PROMOTIONS = {
     Reason.of(ReasonCode.PROMOTE_OFFSETS, group="group readers"): (
         "the target has other offsets of group readers than were written: somebody else writes them"
     ),
-    Reason.of(ReasonCode.PROMOTE_STRAY, partition="orders-0", records=12): (
-        "12 records of orders-0 came to the source after it was promoted, by a client that does"
+    Reason.of(ReasonCode.PROMOTE_STRAY, partition="orders-0", records=12, side="source"): (
+        "12 records of orders-0 came to the source after it had moved, by a client that does"
         " not use the gateway; they are not copied"
     ),
     Reason.of(ReasonCode.PROMOTE_OPEN, text="stop its run; target: away"): (

@@ -20,6 +20,7 @@ from towpath.ledger.entries.ids import AwaitedIds, DecidedIds, RefusedIds
 from towpath.ledger.entries.link import (
     CHANGES_LEVEL,
     LEVEL,
+    REVERT_LEVEL,
     STATES_LEVEL,
     TWIN_LEVEL,
     UNCHANGED_LEVEL,
@@ -78,6 +79,7 @@ __all__ = [
     "FROM_TWIN",
     "LEVEL",
     "MIRROR",
+    "REVERT_LEVEL",
     "STAGES",
     "STATES_LEVEL",
     "TWIN_LEVEL",

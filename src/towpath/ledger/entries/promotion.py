@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from towpath.model.nouns import LinkName, TopicId, TopicName
+from towpath.model.nouns import NO_LINK, LinkName, TopicId, TopicName
 from towpath.model.reasons import Reason, sentence
 
 
@@ -48,14 +48,16 @@ class PromotionStage(StrEnum):
     UNDONE = "undone"
     """It did not succeed, and everything is as before."""
     PROMOTED = "promoted"
+    REVERTED = "reverted"
+    """It was a request to go back to the source, and is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
-    """A request to promote topics, and what its gateway says of it.
+    """A request to promote topics or to revert that, and what its gateway says of it.
 
-    `towpath promote` writes it first, a gateway from then on. It decides nothing: what holds is
-    whether there is a `Promoted` of the same name.
+    `towpath promote` or `towpath revert` writes it first, a gateway from then on. It decides
+    nothing: what holds is whether there is a `Promoted` of the same name.
 
     Attributes:
         name: A name of its own.
@@ -68,6 +70,7 @@ class Promotion:
         reasons: Why it is not done, or what somebody must see to after it.
         held: How long producers were held, in ms.
         silent: How long consumers were held, in ms.
+        back: The topics are to go back to the source.
     """
 
     kind: ClassVar[str] = "promotion"
@@ -85,6 +88,7 @@ class Promotion:
     reasons: tuple[Reason, ...] = ()
     held: int = 0
     silent: int = 0
+    back: bool = False
 
     @property
     def reason(self) -> str:
@@ -98,10 +102,10 @@ class Promotion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastBatch:
-    """The last batch of a producer that the source held in a partition at the cut.
+    """The last batch of a producer that the cluster which is left held in a partition at the cut.
 
     Attributes:
-        id: The producer id.
+        id: The producer id, as that cluster knows it.
         epoch: Its epoch.
         sequence: The sequence of the batch's last record.
     """
@@ -118,7 +122,7 @@ class PromotedPartition:
     Attributes:
         partition: Its number.
         end: Where both logs ended.
-        producers: What the source held of each producer of the gateway.
+        producers: What the cluster that is left held of each producer of the gateway.
     """
 
     partition: int
@@ -134,17 +138,21 @@ class PromotedTopic:
         topic: Its name, the same on both clusters.
         source_id: Its id at the source; `target_id`, that on the target.
         partitions: Its partitions.
+        era: How often it went back to the source before.
     """
 
     topic: TopicName
     source_id: TopicId
     target_id: TopicId
     partitions: tuple[PromotedPartition, ...]
+    era: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promoted:
-    """Topics and groups that the target serves from now on: the point of no return.
+    """Topics and groups that another cluster serves from now on: the point of no return.
+
+    It is the target, or the source again if `back` is set.
 
     One record holds all of a promotion. It is written under a producer id of the link, whose older
     epochs the ledger refuses; so a gateway that was replaced cannot write it any more.
@@ -154,6 +162,9 @@ class Promoted:
         topics: The topics.
         groups: The groups of consumers that move with them.
         at: When, in ms since 1970.
+        back: They go back to the source.
+        by: The link that copied them, "" for the gateway's own.
+        stay: Groups that the target still serves, of those that could go back.
     """
 
     kind: ClassVar[str] = "promoted"
@@ -163,6 +174,14 @@ class Promoted:
     topics: tuple[PromotedTopic, ...]
     groups: tuple[str, ...]
     at: int
+    back: bool = False
+    by: LinkName = NO_LINK
+    stay: tuple[str, ...] = ()
+
+    @property
+    def copied_by(self) -> LinkName:
+        """The link that copied the topics."""
+        return self.by or self.link
 
     def about(self) -> tuple[str | int, ...]:
         """Return the parts of the entry's ledger key that follow its kind and link."""

@@ -111,6 +111,7 @@ class _Turned:
         self._groups()
         self._schemas()
         self._drop("changes", "`changes`: records are copied back as clients wrote them")
+        self._drop("gateway", "`gateway`: clients stay with the gateway of the link")
         self._drop("prune", "`prune`: nothing is removed from the old source")
 
     def _drop(self, key: str, why: str) -> None:

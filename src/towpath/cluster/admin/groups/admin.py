@@ -14,6 +14,7 @@ from towpath.cluster.admin.groups.changing import (
     delete_groups,
     delete_offsets,
 )
+from towpath.cluster.admin.groups.leaving import leave
 from towpath.cluster.admin.groups.listing import (
     GroupListing,
     GroupState,
@@ -97,6 +98,12 @@ class GroupAdmin:
     def members(self, groups: Iterable[GroupState]) -> Members:
         """Return the members of consumer groups."""
         return members(self._control, groups, self._deadline())
+
+    def leave(
+        self, members: Mapping[GroupState, Iterable[str]]
+    ) -> Answers[ClientGroup, ClientGroup]:
+        """Let members leave their groups, by their ids; those that are gone count as left."""
+        return leave(self._control, members, self._deadline())
 
     def connect(self) -> dict[str, str]:
         """Return the states of Kafka Connect's worker groups, such as MirrorMaker 2's.

@@ -1,0 +1,55 @@
+"""Producer ids by which brokers know the producers of a gateway, in each era of a topic. Pure.
+
+A broker remembers for a day which sequence of a producer id it took last in a partition. A topic
+that went to the target and back meets its own past there: its producers have written hundreds of
+batches elsewhere, and the broker would take none that does not follow on the last one it knows. So
+each time a topic goes back, all ids of its producers change, by the same arithmetic: a broker then
+meets ids of which it never heard, and takes the first batch at any sequence. Clients know nothing
+of that; their ids stay.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import google_crc32c
+
+FIRST_ID = 1 << 62
+"""The lowest producer id that the gateway gives. Brokers count theirs from 0, and Towpath's mirrors
+have theirs in [2^40, 2^40 + 2^61): an id of the gateway means one producer on both clusters."""
+IDS = 1 << 61
+"""How many ids there are."""
+_STRIDE = 0x1B873593CC9E2D51 % IDS | 1
+"""What is added to ids in each era, modulo their number. Ids are drawn at random, so ids of one era
+meet those of another as rarely as two of one era do."""
+_CRC_AT, _SUMMED_AT, _PRODUCER_AT = 17, 21, 43
+_CRC = struct.Struct(">I")
+_PRODUCER = struct.Struct(">q")
+
+
+def told(producer: int, era: int) -> int:
+    """Return the id under which brokers know a producer of a gateway; others keep theirs."""
+    if producer < FIRST_ID or not era:
+        return producer
+    return FIRST_ID + (producer - FIRST_ID + era * _STRIDE) % IDS
+
+
+def own(producer: int, era: int) -> int:
+    """Return the id under which clients know a producer that a broker tells."""
+    return told(producer, -era)
+
+
+def stamped(records: bytes, era: int) -> bytes:
+    """Return a record batch with the producer id of an era.
+
+    A batch that is damaged stays as it is: the broker finds that out.
+    """
+    (producer,) = _PRODUCER.unpack_from(records, _PRODUCER_AT)
+    there = told(producer, era)
+    (said,) = _CRC.unpack_from(records, _CRC_AT)
+    if there == producer or google_crc32c.value(records[_SUMMED_AT:]) != said:
+        return records
+    made = bytearray(records)
+    _PRODUCER.pack_into(made, _PRODUCER_AT, there)
+    _CRC.pack_into(made, _CRC_AT, google_crc32c.value(bytes(made[_SUMMED_AT:])))
+    return bytes(made)

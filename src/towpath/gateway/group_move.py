@@ -1,0 +1,181 @@
+"""How groups move: members come to a held join, then their offsets are written. Blocking."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+
+from towpath.gateway.forbidding import of_commits
+from towpath.gateway.gathering import Gathering
+from towpath.gateway.legs import BrokerConnection
+from towpath.gateway.scope import PromotionScope
+from towpath.gateway.undone import UndoneError, missed, undone, unknown
+from towpath.gateway.workplace import PromotionPlace
+from towpath.ledger.link import OpenLink
+from towpath.model.errors import TowpathError
+from towpath.model.groups import ClientGroup, Commit
+from towpath.model.nouns import TopicPartition
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.runtime.deadline import Deadline
+
+Offsets = dict[ClientGroup, dict[TopicPartition, Commit]]
+MEMBERS = 60.0
+"""Seconds within which members must have come; they look every few seconds, and finish what they
+have in hand."""
+_HEARD = 15.0
+"""Seconds within which each member is heard of: clients tell of themselves every few seconds."""
+_LOOK = 0.5
+_NAP = 0.1
+
+
+class GroupMove:
+    """Moves the groups of a promotion.
+
+    Args:
+        at: What to work with.
+        link: The link that copies: groups leave its source, and go on at its target.
+        scope: What moves.
+    """
+
+    def __init__(self, at: PromotionPlace, link: OpenLink, scope: PromotionScope) -> None:
+        self._at, self._link, self._scope = at, link, scope
+        self._routes = at.gateway.routes
+
+    def present(self) -> None:
+        """Wait until all members were heard of through this gateway; each looks every few seconds.
+
+        Raises:
+            UndoneError: One was not: it would go on where it is.
+        """
+        patience = Deadline.after(_HEARD)
+        while away := self._unseen(self._members()):
+            self._at.require(patience, missed(ReasonCode.PROMOTE_MEMBERS_DIRECT, away))
+            time.sleep(_LOOK)
+
+    def gather(self) -> None:
+        """Let members come to a held join, and hold their commits then.
+
+        Raises:
+            UndoneError: One did not come in time.
+        """
+        scope = self._scope
+        members = self._members()
+        idle = {
+            group: frozenset(name for name, assigned in part.items() if not assigned)
+            for group, part in members.items()
+        }
+        gathering = Gathering(frozenset(group.name for group in scope.groups), idle)
+
+        def begin() -> None:
+            self._routes.gathering = gathering
+
+        self._at.call(begin)
+        patience = Deadline.after(MEMBERS)
+        while left := self._missing(gathering, members):
+            self._at.require(patience, missed(ReasonCode.PROMOTE_MEMBERS_LATE, left))
+            time.sleep(_NAP)
+            members = self._members()
+
+        def close() -> dict[BrokerConnection, int]:
+            gathering.closed = True
+            return self._at.gateway.drains.marks()
+
+        self._at.drain(self._at.call(close), MEMBERS, patience)
+
+    def offsets(self) -> Offsets:
+        """Write the offsets of the groups where they go, and read them back.
+
+        Raises:
+            UndoneError: They cannot be read or written, or others stand there.
+        """
+        found = self._link.source.groups.offsets(self._scope.groups, telling=True)
+        for group, error in found.failed.items():
+            raise unknown(f"the offsets of {group} are", error)
+        for why in of_commits(found):
+            raise UndoneError(why)
+        wanted = {
+            group: {tp: Commit(each.offset, each.metadata) for tp, each in commits.items()}
+            for group, commits in found.items()
+            if commits
+        }
+        self._empty()
+        self._write(wanted)
+        left = self._differ(wanted)
+        if left:
+            raise undone(ReasonCode.PROMOTE_OFFSETS, group=str(left[0]))
+        return wanted
+
+    def check(self, wanted: Offsets) -> list[Reason]:
+        """Write offsets once more that a sync of groups has set back meanwhile."""
+        try:
+            left = self._differ(wanted)
+            self._write({group: wanted[group] for group in left})
+        except UndoneError as error:
+            return [error.why]
+        except TowpathError as error:
+            return [error.reason]
+        return []
+
+    def _missing(
+        self, gathering: Gathering, members: Mapping[str, Iterable[str]]
+    ) -> dict[str, list[str]]:
+        return self._at.call(lambda: gathering.missing(members))
+
+    def _unseen(self, members: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+        return self._at.call(lambda: self._routes.seen.unseen(members))
+
+    def _members(self) -> dict[str, dict[str, bool]]:
+        """Return the members of each group, and whether they have partitions."""
+        found = self._link.source.groups.members(self._scope.groups.values())
+        for group, error in found.failed.items():
+            raise unknown(f"the members of {group} are", error)
+        return {
+            group.name: {each.id: each.assigned for each in part} for group, part in found.items()
+        }
+
+    def _empty(self) -> None:
+        """Let members leave that this gateway led away from there, and wait for others to go.
+
+        Raises:
+            UndoneError: Somebody is a member there who did not come through this gateway.
+        """
+        groups = self._link.target.groups
+        patience = Deadline.after(MEMBERS)
+        while True:
+            listing = groups.listed()
+            there = [
+                each
+                for each in listing.groups.values()
+                if each.group in self._scope.groups and each.has_members
+            ]
+            if not there:
+                return
+            members = groups.members(there)
+            names = {group.name: [each.id for each in part] for group, part in members.items()}
+            others = self._unseen(names)
+            led_away = {
+                each: {*names[each.group.name]} - {*others.get(each.group.name, ())}
+                for each in there
+                if each.group.name in names
+            }
+            groups.leave(led_away)
+            if others:
+                self._at.require(patience, missed(ReasonCode.PROMOTE_MEMBERS_THERE, others))
+            time.sleep(_NAP)
+
+    def _write(self, wanted: Offsets) -> None:
+        for group, done in self._link.target.groups.write(wanted).items():
+            for tp, error in done.failed.items():
+                raise unknown(f"whether the offset of {group} in {tp} is written is", error)
+
+    def _differ(self, wanted: Offsets) -> list[ClientGroup]:
+        """Return the groups whose offsets there are others."""
+        back = self._link.target.groups.offsets(wanted)
+        return [
+            group
+            for group, commits in wanted.items()
+            if any(
+                group not in back or tp not in back[group] or back[group][tp].offset != each.offset
+                for tp, each in commits.items()
+            )
+        ]

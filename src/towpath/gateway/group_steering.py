@@ -1,0 +1,150 @@
+"""Where requests of groups and of transactions go while topics move, or what answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafka.protocol.consumer import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    SyncGroupRequest,
+)
+from kafka.protocol.producer import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    TxnOffsetCommitRequest,
+)
+
+from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
+from towpath.gateway import crafted
+from towpath.gateway.apis import Api
+from towpath.gateway.frames import FrameError, Head
+from towpath.gateway.routes import Cluster, Routes
+from towpath.gateway.sending import Handler, RelayedClient, Sending, of_cluster
+from towpath.gateway.steps import RequestStep
+
+
+class GroupSteering:
+    """Steers requests of groups and of transactions.
+
+    Args:
+        send: Sends requests on.
+        routes: What is held and promoted.
+
+    Attributes:
+        handlers: What decodes a request and what handles it, by its API key.
+    """
+
+    def __init__(self, send: Sending, routes: Routes) -> None:
+        self._send, self._routes = send, routes
+        of_groups: Mapping[int, tuple[Any, Handler]] = {
+            Api.OFFSET_COMMIT: (OffsetCommitRequest, self._commit),
+            Api.OFFSET_FETCH: (OffsetFetchRequest, self._of_group),
+            Api.JOIN_GROUP: (JoinGroupRequest, self._join),
+            Api.HEARTBEAT: (HeartbeatRequest, self._heartbeat),
+            Api.LEAVE_GROUP: (LeaveGroupRequest, self._of_group),
+            Api.SYNC_GROUP: (SyncGroupRequest, self._sync),
+            Api.OFFSET_DELETE: (OffsetDeleteRequest, self._of_group),
+            Api.CONSUMER_GROUP_HEARTBEAT: (ConsumerGroupHeartbeatRequest, self._beat),
+        }
+        of_transactions: Mapping[int, tuple[Any, Handler]] = {
+            Api.ADD_PARTITIONS_TO_TXN: (AddPartitionsToTxnRequest, self._add_partitions),
+            Api.ADD_OFFSETS_TO_TXN: (AddOffsetsToTxnRequest, self._add_offsets),
+            Api.TXN_OFFSET_COMMIT: (TxnOffsetCommitRequest, self._add_offsets),
+        }
+        self.handlers = {**of_groups, **of_transactions}
+
+    # Transactions
+
+    def _add_partitions(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep | None:
+        names = {topic.name for topic in asked.v3_and_below_topics}
+        if self._routes.promoted(names):
+            some = min(self._routes.promoted(names))
+            raise FrameError(f"a transaction for topic {some}, which was promoted without it")
+        if not self._routes.held.isdisjoint(names):
+            return None
+        return self._send.to(client.home, frame, head)
+
+    def _add_offsets(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep | None:
+        routes, group = self._routes, asked.group_id
+        if routes.moves(group):
+            raise FrameError(f"a transaction for group {group}, which was promoted without it")
+        gathering = routes.gathers(group)
+        if gathering is not None and gathering.closed:
+            return None
+        routes.transacting.add(group)
+        return self._send.to(client.home, frame, head)
+
+    # Groups
+
+    def _of_group(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep:
+        """Relay what a member or a client asks of its group."""
+        groups = {*_groups_of(asked)}
+        moved = {group for group in groups if self._routes.moves(group)}
+        if moved and moved != groups:
+            raise FrameError(f"request {head.key} for groups of both clusters is not relayed")
+        if moved:
+            return self._send.to(of_cluster(Cluster.TARGET, client.home), frame, head)
+        return self._send.to(of_cluster(Cluster.SOURCE, client.home), frame, head)
+
+    def _commit(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep | None:
+        gathering = self._routes.gathers(asked.group_id)
+        if gathering is not None and gathering.closed:
+            return None
+        return self._of_group(asked, frame, head, client)
+
+    def _join(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep | None:
+        gathering = self._routes.gathers(asked.group_id)
+        if gathering is not None:
+            gathering.joins(asked.group_id, asked.member_id)
+            return None
+        return self._of_group(asked, frame, head, client)
+
+    def _heartbeat(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep:
+        self._routes.seen.saw(asked.group_id, asked.member_id)
+        if self._routes.gathers(asked.group_id) is not None:
+            return RequestStep(own=crafted.rebalancing(head))
+        return self._of_group(asked, frame, head, client)
+
+    def _sync(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
+        if self._routes.gathers(asked.group_id) is not None:
+            return RequestStep(own=crafted.not_synced(head))
+        return self._of_group(asked, frame, head, client)
+
+    def _beat(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
+        """Answer or relay a heartbeat of KIP-848."""
+        routes, group, member = self._routes, asked.group_id, asked.member_id
+        routes.seen.saw(group, member)
+        gathering, epoch = routes.gathers(group), asked.member_epoch
+        if gathering is not None and epoch == 0:
+            return RequestStep(own=crafted.beat_refused(head, member, crafted.LOADING))
+        if gathering is not None and epoch > 0:
+            gathering.beats(group, member, asked.topic_partitions)
+            return RequestStep(own=crafted.nothing_assigned(head, member, epoch))
+        if (group, member) in routes.rejoining:
+            routes.rejoining.discard((group, member))
+            if epoch > 0:
+                return RequestStep(own=crafted.beat_refused(head, member, crafted.FENCED_EPOCH))
+        return self._of_group(asked, frame, head, client)
+
+
+def _groups_of(asked: Any) -> Iterable[str]:
+    several = getattr(asked, "groups", None)
+    return [each.group_id for each in several] if several else [asked.group_id]

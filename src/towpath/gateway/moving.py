@@ -1,0 +1,111 @@
+"""`towpath promote` and `towpath revert`: ask the gateway of a link to move topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Group
+
+from towpath.cli.options import LinkFile
+from towpath.cli.show.output import Output, OutputOption, line, show
+from towpath.cli.signals import stopping
+from towpath.gateway.asking import ask, withdraw
+from towpath.gateway.json_outputs import PromotionJson, PromotionReasonJson
+from towpath.gateway.listening import gateway_section
+from towpath.ledger.entries import Promotion, PromotionStage
+from towpath.ledger.link import open_link
+from towpath.model.nouns import TopicName
+from towpath.runbook import pointers
+from towpath.settings import load
+
+_MOVED = frozenset({PromotionStage.PROMOTED.value, PromotionStage.REVERTED.value})
+_DONE = _MOVED | {PromotionStage.TOLD.value}
+_LEFT = 3
+"""Exit code where nothing moved."""
+
+
+_Topics = Annotated[
+    str | None,
+    typer.Option(metavar="TOPIC,..", help="Only these topics; by default all of the link."),
+]
+_DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Tell who is connected and what would be held; no more."),
+]
+_Gone = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="A gateway that was killed with its machine, so that nobody can tell it is dead.",
+    ),
+]
+
+
+def promote(
+    file: LinkFile,
+    *,
+    topics: _Topics = None,
+    dry_run: _DryRun = False,
+    gone: _Gone = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Let the gateway move topics, and the groups that read them, to the target."""
+    del output  # `show` reads it from the arguments
+    return _asked(file, topics, gone, dry_run=dry_run, back=False)
+
+
+def revert(
+    file: LinkFile,
+    *,
+    topics: _Topics = None,
+    dry_run: _DryRun = False,
+    gone: _Gone = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Let the gateway move promoted topics, and the groups that read them, back to the source."""
+    del output  # `show` reads it from the arguments
+    return _asked(file, topics, gone, dry_run=dry_run, back=True)
+
+
+def _asked(file: Path, topics: str | None, gone: str | None, *, dry_run: bool, back: bool) -> int:
+    config = load(file)
+    gateway_section(config)
+    names = tuple(TopicName(each) for each in (topics or "").split(",") if each)
+    with open_link(config) as link, stopping() as stop:
+        found = ask(link, names, stop, dry_run=dry_run, back=back, gone=gone or "")
+        if found.state == PromotionStage.ASKED.value:
+            found = withdraw(link, found, stop)
+    show(Group(*map(line, _lines(found))), _promotion_as_json(found))
+    return 0 if found.state in _DONE else _LEFT
+
+
+def _lines(found: Promotion) -> Iterator[str]:
+    if found.state in _MOVED:
+        yield (
+            f"{found.state}: producers were held for {found.held} ms, consumers for"
+            f" {found.silent} ms"
+        )
+    elif found.state == PromotionStage.RUNNING.value:
+        yield "running: the gateway goes on by itself; ask again what became of it"
+    elif found.state != PromotionStage.TOLD.value:
+        where = "target" if found.back else "source"
+        yield f"{found.state}: nothing has moved, and all clients go on at the {where}"
+    yield from found.told
+    before = "not now: " if found.state == PromotionStage.TOLD.value else ""
+    yield from (f"{before}{each}" for each in found.reasons)
+    yield from pointers(code for each in found.reasons for code in each.codes)
+
+
+def _promotion_as_json(found: Promotion) -> PromotionJson:
+    return PromotionJson(
+        name=found.name,
+        state=found.state,
+        gateway=found.gateway,
+        told=[*found.told],
+        reasons=[PromotionReasonJson(code=each.codes[0], text=str(each)) for each in found.reasons],
+        held_ms=found.held,
+        silent_ms=found.silent,
+    )

@@ -1,0 +1,114 @@
+"""The record of a promotion, with what the cluster that is left holds of producers. Blocking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+from towpath.cluster.metadata import Answers, ProducerState
+from towpath.gateway.eras import FIRST_ID
+from towpath.gateway.forbidding import is_transactional
+from towpath.gateway.scope import PromotionScope
+from towpath.gateway.undone import undone, unknown
+from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic, Promotion
+from towpath.ledger.link import OpenLink
+from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.reasons import ReasonCode
+from towpath.runtime.clock import now_ms
+
+
+def record_of(
+    asked: Promotion,
+    link: OpenLink,
+    scope: PromotionScope,
+    ends: Mapping[TopicPartition, int],
+    eras: Mapping[TopicName, int],
+    patience: float,
+    stay: Set[str] = frozenset(),
+) -> Promoted:
+    """Return the record.
+
+    Args:
+        asked: The request.
+        link: The link that copied.
+        scope: What moves.
+        ends: Where both logs end.
+        eras: How often topics went back before.
+        patience: Seconds for the answers.
+        stay: Groups that stay, of those that could go back.
+
+    Raises:
+        ClusterError: The cluster does not answer.
+        UndoneError: A topic is another one than before, or somebody writes in transactions.
+    """
+    found = link.source.producers.states(scope.partitions, patience=patience)
+    for tp, error in found.failed.items():
+        raise unknown(f"the producers of {tp} are", error)
+    _require_no_transactions(found)
+    _require_same(link, scope)
+    return Promoted(
+        link=asked.link,
+        name=asked.name,
+        topics=tuple(
+            _topic(name, scope, ends, found, eras.get(name, 0), back=asked.back)
+            for name in scope.topics
+        ),
+        groups=tuple(sorted(group.name for group in scope.groups)),
+        at=now_ms(),
+        back=asked.back,
+        by=link.name,
+        stay=tuple(sorted(stay)),
+    )
+
+
+def _topic(
+    name: TopicName,
+    scope: PromotionScope,
+    ends: Mapping[TopicPartition, int],
+    found: Mapping[TopicPartition, tuple[ProducerState, ...]],
+    era: int,
+    *,
+    back: bool,
+) -> PromotedTopic:
+    left, new = scope.topics[name], scope.mirrors[name]
+    source, target = (new, left) if back else (left, new)
+    return PromotedTopic(
+        topic=name,
+        source_id=source.id,
+        target_id=target.id,
+        partitions=tuple(
+            PromotedPartition(
+                partition=each.partition,
+                end=ends[tp],
+                producers=tuple(
+                    LastBatch(id=state.id, epoch=state.epoch, sequence=state.last_sequence)
+                    for state in found[tp]
+                    if state.id >= FIRST_ID and state.last_sequence >= 0
+                ),
+            )
+            for each in left.partitions
+            for tp in [TopicPartition(name, each.partition)]
+        ),
+        era=era,
+    )
+
+
+def _require_same(link: OpenLink, scope: PromotionScope) -> None:
+    now = link.source.topics.describe(scope.topics)
+    for name, info in scope.topics.items():
+        same = name in now and (now[name].id, len(now[name].partitions))
+        if same != (info.id, len(info.partitions)):
+            about, what = f"topic {name}", "been made again or grown meanwhile"
+            raise undone(ReasonCode.PROMOTE_NOT_SAME, about=about, what=what)
+
+
+def _require_no_transactions(found: Answers[TopicPartition, tuple[ProducerState, ...]]) -> None:
+    """Raise if somebody began to write in transactions meanwhile.
+
+    Raises:
+        UndoneError: The marker that ends one would come to the cluster that is left alone.
+    """
+    for tp, states in found.items():
+        for each in states:
+            if is_transactional(each, {}):
+                who, where = f"of producer id {each.id}", f"wrote to {tp} meanwhile"
+                raise undone(ReasonCode.PROMOTE_TRANSACTIONS, who=who, where=where)

@@ -1,0 +1,43 @@
+"""Members of groups that were heard of through a gateway: the last ones, as ids are never reused.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+
+MOST = 50_000
+"""Members that are remembered: those that were heard of last. Each that lives tells of itself every
+few seconds, and one that joins anew has another id (about 10 MB)."""
+
+
+class SeenMembers:
+    """The members that were heard of last.
+
+    Args:
+        most: How many are remembered.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._heard: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._heard)
+
+    def saw(self, group: str, member: str) -> None:
+        """Take in that a member was heard of."""
+        self._heard[group, member] = None
+        self._heard.move_to_end((group, member))
+        if len(self._heard) > self._most:
+            self._heard.popitem(last=False)
+
+    def unseen(self, members: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+        """Return those of the members that were never heard of, by group."""
+        left = {
+            group: sorted(name for name in names if (group, name) not in self._heard)
+            for group, names in members.items()
+        }
+        return {group: names for group, names in left.items() if names}

@@ -1,0 +1,61 @@
+"""A request that is relayed to a broker. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from towpath.gateway.answers import AnswerChanges
+from towpath.gateway.apis import Api
+from towpath.gateway.asked import CHANGES
+from towpath.gateway.frames import Head
+from towpath.gateway.recoding import Change
+from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster
+from towpath.gateway.steps import RequestStep, Sent
+
+_WRITES = frozenset({Api.OFFSET_COMMIT, Api.TXN_OFFSET_COMMIT, Api.ADD_OFFSETS_TO_TXN})
+"""Requests that a promotion waits for, besides Produce."""
+
+
+class RelayedClient(Protocol):
+    """A client's connection, as far as steering needs it.
+
+    Attributes:
+        home: Where its requests go by default.
+        whole_at: How many promotions there were when it last named all partitions of a Fetch.
+    """
+
+    home: BrokerPlace
+    whole_at: int
+
+
+Handler = Callable[[Any, bytearray, Head, RelayedClient], RequestStep | None]
+"""Handles a decoded request; `None` where it has to wait."""
+
+
+class Sending:
+    """Sends requests on.
+
+    Args:
+        answers: Changes answers, by the cluster that gives them.
+    """
+
+    def __init__(self, answers: Mapping[Cluster, AnswerChanges]) -> None:
+        self._answers = answers
+
+    def to(
+        self, place: BrokerPlace, frame: bytearray, asked: Head, change: Change | None = None
+    ) -> RequestStep:
+        """Relay a request; its answer is changed as always, or by `change`."""
+        alter = CHANGES.get(asked.key)
+        sent = frame if alter is None else alter(frame, asked.version)
+        change = change or self._answers[place.cluster].change_of(asked.key)
+        writes = asked.key in _WRITES
+        return RequestStep(sends=(Sent(place, sent, change, writes=writes),))
+
+
+def of_cluster(cluster: Cluster, home: BrokerPlace) -> BrokerPlace:
+    """Return the client's own broker, if it is of a cluster; else any broker of that."""
+    if home.cluster is cluster:
+        return home
+    return SOURCE if cluster is Cluster.SOURCE else TARGET

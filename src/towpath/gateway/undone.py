@@ -1,0 +1,33 @@
+"""Why a promotion is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from towpath.model.errors import ClusterError
+from towpath.model.reasons import Reason, ReasonCode
+
+
+class UndoneError(Exception):
+    """A promotion cannot go on, and is undone; `why` says why."""
+
+    def __init__(self, why: Reason) -> None:
+        super().__init__(str(why))
+        self.why = why
+
+
+def undone(code: ReasonCode, **values: int | str) -> UndoneError:
+    """Return the error for a reason."""
+    return UndoneError(Reason.of(code, **values))
+
+
+def unknown(what: str, error: ClusterError) -> UndoneError:
+    """Return the error where a cluster did not tell what must be known."""
+    return undone(ReasonCode.ERROR, error=error.code, text=f"{what} unknown: {error}")
+
+
+def missed(code: ReasonCode, members: Mapping[str, Iterable[str]]) -> UndoneError:
+    """Return the error for members of groups that are not where they should be."""
+    group, found = next(iter(members.items()))
+    names = [*found]
+    return undone(code, group=group, count=len(names), member=names[0])
