@@ -16,6 +16,7 @@ from towpath.gateway.asking import ask, withdraw
 from towpath.gateway.book import GatewayBook
 from towpath.ledger.entries import GatewaySign, Promoted, Promotion, PromotionStage
 from towpath.ledger.link import OpenLink, open_link
+from towpath.mirror.removal.removal import remove
 from towpath.model.errors import ConfigError, LedgerError
 from towpath.model.nouns import TopicName
 from towpath.model.reasons import ReasonCode
@@ -126,3 +127,20 @@ def test_a_gateway_that_died_with_its_machine_is_named_by_hand(
     book.read()
     assert [each.name for each in book.others()] == ["other"]
     book.end()
+
+
+def test_what_moved_stays_known_when_the_books_of_the_link_are_removed(
+    opened: Callable[[], OpenLink],
+) -> None:
+    """Else the next gateway would lead clients back to the source."""
+    link = opened()
+    book = GatewayBook(link)
+    book.begin()
+    book.promote(record(link, "one"))
+    book.end()
+    done = remove(link.config, lambda _: True)
+    assert done.done
+    after = GatewayBook(link)
+    after.begin()
+    assert [*after.promoted] == ["one"]
+    after.end()

@@ -1,0 +1,144 @@
+"""A gateway that is killed while topics move, there or back, loses and doubles nothing."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from tests.support.clients.gateways import (
+    all_read,
+    go_on,
+    moved,
+    promoted,
+    served,
+    turned_round,
+)
+from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
+from tests.support.copying.inside import RunInside
+from tests.support.here import Here
+from tests.support.kafka import create_topic, wait_until
+from tests.support.links import Link, end
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
+STEPS = 27
+"""About how often a gateway writes until a promotion is done, before and behind each time."""
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("first", range(3, STEPS, 6))
+def test_a_gateway_that_is_killed_around_each_write_loses_nothing(
+    gateway_link: Link, here: Here, first: int
+) -> None:
+    """The record is one of them: before it all goes on at the source, behind it at the target."""
+    link, states = gateway_link, dict[int, str]()
+    run = link.run_inside()
+    for step in range(first, first + 6):
+        topic = create_topic(link.source.bootstrap, f"{link.name}.s{step}", PARTITIONS)
+        wait_until(lambda: end(link.target, topic) >= 0, f"the run finds it: {run.said}", 240)  # noqa: B023
+        states[step] = killed_around(link, here, topic, step, "promote")
+    print(states)  # noqa: T201
+    assert "undone" in states.values() or first > 3
+    assert "promoted" in states.values() or first < STEPS - 6
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("first", range(3, STEPS, 8))
+def test_a_gateway_that_is_killed_around_each_write_on_the_way_back_loses_nothing(
+    gateway_link: Link, here: Here, first: int
+) -> None:
+    link, states = gateway_link, dict[int, str]()
+    run = link.run_inside()
+    gateway = served(link)
+    topics = {
+        step: create_topic(link.source.bootstrap, f"{link.name}.b{step}", PARTITIONS)
+        for step in range(first, first + 8)
+    }
+    for topic in topics.values():
+        wait_until(lambda: end(link.target, topic) == 0, f"it is there: {run.said}", 240)  # noqa: B023
+    promoted(here, link)
+    gateway.close()
+    back = turned_round(link)
+    for step, topic in topics.items():
+        states[step] = killed_around(link, here, topic, step, "revert", back)
+    print(states)  # noqa: T201
+    assert "undone" in states.values() or first > 3
+    assert "reverted" in states.values() or first < STEPS - 8
+
+
+def killed_around(
+    link: Link, here: Here, topic: str, step: int, command: str, back: RunInside | None = None
+) -> str:
+    """Kill a gateway around a write of a move; return what became of the first request."""
+    done, to = ("promoted", link.target) if command == "promote" else ("reverted", link.source)
+    gateway = served(link, f"kill={step}")
+    traffic = Traffic(link.gateway.split("'")[1], topic)
+    group = f"{link.name}-{step}"
+    try:
+        traffic.write(0)
+        traffic.join(group, **{"group.protocol": "consumer"})
+        wait_until(lambda: len(traffic.read[group]) > 20, "all read", 60)
+        wait_until(lambda: end(to, topic) > 20, f"it is copied: {back and back.said}", 240)
+        asked = link.start(command, "--topics", topic, "-o", "json")
+        wait_until(lambda: not (gateway.running and asked.running), "one ends", 120)
+        died = not gateway.running
+        gateway.close()
+        gateway = served(link)
+        asked.wait()
+        state = str(asked.json["state"])
+        if state != done:
+            moved(here, link, command, done, "--topics", topic)
+        go_on(traffic, group)
+        traffic.end_writing()
+        all_read(traffic, sum(traffic.sent.values()), group)
+    finally:
+        traffic.close()
+        gateway.close()
+    require_whole(traffic, to.bootstrap)
+    return state if died else f"{state}, not killed"
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_gateway_that_is_killed_at_any_moment_loses_nothing(
+    gateway_link: Link, here: Here, seed: int
+) -> None:
+    link, dice = gateway_link, random.Random(seed)
+    topic = create_topic(link.source.bootstrap, f"{link.name}.killed", PARTITIONS)
+    run = link.run_inside()
+    gateway = served(link)
+    traffic = Traffic(link.gateway.split("'")[1], topic)
+    group = f"{link.name}-new"
+    try:
+        for number in range(2):
+            traffic.write(number)
+        traffic.join(group, **{"group.protocol": "consumer"})
+        wait_until(lambda: len(traffic.read[group]) > 20, "all read", 60)
+        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        for _ in range(4):
+            asked = link.start("promote")
+            time.sleep(dice.uniform(0, 12))  # wherever it is then
+            if dice.random() < 0.3:
+                asked.close()
+            gateway.kill9()
+            gateway = served(link)
+            if asked.running:
+                asked.wait()
+            if is_promoted(here, link):
+                break
+        else:
+            promoted(here, link)
+        count = len(traffic.read[group])
+        wait_until(lambda: len(traffic.read[group]) > count + 50, "members read on", 90)
+        traffic.end_writing()
+        total = sum(traffic.sent.values())
+        wait_until(lambda: len({*traffic.read[group]}) >= total, f"all {total} are read", 90)
+    finally:
+        traffic.close()
+    require_whole(traffic, link.target.bootstrap)
+
+
+def is_promoted(here: Here, link: Link) -> bool:
+    told = here("promote", str(link.file), "--dry-run", "-o", "json").json
+    return any(each["code"] == "PROMOTE_NOTHING" for each in told["reasons"])

@@ -1,0 +1,76 @@
+"""A gateway of a link, topics that move through it and back, and what its clients see of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.clients.moving import PARTITIONS, Traffic
+from tests.support.copying.inside import RunInside
+from tests.support.here import Here
+from tests.support.kafka import end_offsets, wait_until
+from tests.support.links import Link
+from tests.support.program import Program
+from towpath.dev.broker import LocalCluster
+from towpath.mirror.failback.failback import FailbackRequest, failback
+from towpath.settings import load
+
+
+def served(link: Link, *faults: str) -> Program:
+    if faults:
+        module, name = "tests.support.gateway_victim", f"victim-{len(link.programs)}"
+        program = Program(link.folder, str(link.file), *faults, name=name, module=module)
+        link.programs.append(program)
+    else:
+        program = link.start("gateway")
+    wait_until(lambda: "listening on" in program.said, f"a gateway listens: {program.said}", 60)
+    return program
+
+
+def promoted(here: Here, link: Link, *more: str) -> Any:
+    return moved(here, link, "promote", "promoted", *more)
+
+
+def reverted(here: Here, link: Link, *more: str) -> Any:
+    return moved(here, link, "revert", "reverted", *more)
+
+
+def moved(here: Here, link: Link, command: str, state: str, *more: str) -> Any:
+    """Move; where the machine was too slow, everything went on as before, so do it again."""
+    done = here(command, str(link.file), *more, "-o", "json")
+    for _ in range(3):
+        if done.json["state"] == "undone":
+            done = here(command, str(link.file), *more, "-o", "json")
+    assert (done.code, done.json["state"]) == (0, state), done.said
+    return done.json
+
+
+def turned_round(link: Link) -> RunInside:
+    """Turn the link round, and run the link back."""
+    back = link.file.with_name(f"{link.name}-back.yaml")
+    asked = FailbackRequest(file=link.file, to=back, wins=None, agreed=lambda _: True)
+    report = failback(load(link.file), asked)
+    assert report.done, report
+    run = RunInside(back)
+    link.programs.append(run)
+    return run
+
+
+def ends_of(cluster: LocalCluster, topic: str) -> list[int]:
+    return [end_offsets(cluster.bootstrap, topic, n)[1] for n in range(PARTITIONS)]
+
+
+def go_on(traffic: Traffic, *groups: str) -> None:
+    before = {group: len(traffic.read[group]) for group in groups}
+    wait_until(
+        lambda: all(len(traffic.read[each]) > before[each] + 30 for each in groups),
+        f"members read on: {traffic.errors}",
+        60,
+    )
+
+
+def all_read(traffic: Traffic, total: int, *groups: str) -> None:
+    wait_until(
+        lambda: all(len({*traffic.read[each]}) >= total for each in groups),
+        f"all {total} are read",
+        90,
+    )
