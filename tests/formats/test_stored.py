@@ -11,7 +11,7 @@ import shutil
 import tarfile
 import threading
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -49,7 +49,16 @@ def test_an_entry_of_the_ledger_is_read_and_written_as_it_was(key: bytes, value:
     sample, (its_key, its_value) = json.loads(value), entries.encode(entry)
     written = json.loads(its_value or b"")
     # Fields that later versions added stand there with their defaults.
-    assert (its_key, {name: written[name] for name in sample}) == (key, sample)
+    assert (its_key, _as_then(written, sample)) == (key, sample)
+
+
+def _as_then(written: Any, sample: Any) -> Any:
+    """Return what is written now without the fields that the sample does not have."""
+    if isinstance(sample, dict):
+        return {name: _as_then(written[name], of) for name, of in sample.items()}
+    if isinstance(sample, list) and len(written) == len(sample):
+        return [_as_then(*pair) for pair in zip(written, sample, strict=True)]
+    return written
 
 
 def test_the_books_of_a_link_go_on_from_its_ledger() -> None:

@@ -89,6 +89,9 @@ def go_there(link: Link, here: Here, traffic: Traffic, seen: Moved, *groups: str
     seen.ends.append(ends_of(link.source, traffic.topic))
     go_on(traffic, *groups)
     seen.errors += traffic.errors
+    shown = here("link", "show", str(link.file), "-o", "json").json
+    (row,) = shown["topics"]
+    assert (row["promoted"], row["reasons"], len(shown["link"]["gateways"])) == (True, [], 1)
     twice = {group: max(Counter(read).values()) for group, read in traffic.read.items()}
     assert twice == dict.fromkeys(groups, 1), "nothing is read twice"
 

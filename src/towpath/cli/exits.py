@@ -67,7 +67,7 @@ _COMMANDS = """\
 | `failback` | the link is turned round, and the link back has caught up | it is not, see why |
 | `salvage ls` | all that was salvaged was replayed | a record was not replayed, or is missing |
 | `salvage replay` | all that is meant was replayed | a record was left, or there was none |
-| `remove` | the books are removed, or it was shown | they are not, see why |
+| `link rm` | the books are removed, or it was shown | they are not, see why |
 | `kraft check` | nothing would stop the migration | something would |
 | `kraft plan` | the goal can be reached | no step is safe from somewhere on |
 | `kraft run` | all brokers are in KRaft mode | it was stopped, or no further step is safe |

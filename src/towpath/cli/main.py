@@ -51,7 +51,7 @@ COMMANDS = {
     "failover": "Let clients go on on the target, also where the source is gone.",
     "failback": "Turn a failed over link round, and copy back what clients wrote.",
     "salvage": "Show and replay what one cluster alone had, where both were written.",
-    "remove": "End a link for good, by removing its books.",
+    "link": "Create links in the ledger, list, show and remove them.",
     "gateway": "Relay clients to the cluster that serves them.",
     "promote": "Move topics to the target, while clients stay connected.",
     "revert": "Move promoted topics back to the source, while clients stay connected.",

@@ -68,7 +68,7 @@ class Alive:
 
     def tell(self, *words: str, code: int = 0) -> Any:
         first, *rest = words
-        more = [rest.pop(0)] if first == "topics" else []
+        more = [rest.pop(0)] if first in {"topics", "link"} else []
         ended = self._here(first, *more, str(self.file), *rest, "-o", "json")
         assert ended.code == code, ended.said
         return ended.json
@@ -115,7 +115,7 @@ def _rests_and_goes_on(alive: Alive, run: RunInside) -> None:
         [alive.one],
         {alive.two},
     )
-    refused = alive.tell("remove", "--yes", "--release", code=3)
+    refused = alive.tell("link", "rm", "--yes", "--release", code=3)
     assert "a run of the link lives" in refused["refusals"][0]
     run.stop()
 
@@ -130,16 +130,16 @@ def _rests_and_goes_on(alive: Alive, run: RunInside) -> None:
 
 def _is_not_removed_without_a_word(alive: Alive) -> None:
     """What it owns is named first; then its books go, and its name is not used again."""
-    told = alive.tell("remove", "--dry-run")
+    told = alive.tell("link", "rm", "--dry-run")
     assert [(each["topic"], each["records"], each["owned"]) for each in told["topics"]] == [
         (alive.one, 60, True),
         (alive.two, 60, True),
     ]
-    assert alive.tell("remove", "--yes", code=3)["done"] is False, "it asks for --release"
-    done = alive.tell("remove", "--yes", "--release")
+    assert alive.tell("link", "rm", "--yes", code=3)["done"] is False, "it asks for --release"
+    done = alive.tell("link", "rm", "--yes", "--release")
     assert (done["done"], done["entries"] > 4) == (True, True)
     assert [each["state"] for each in alive.tell("status")["states"]] == ["removed"]
-    assert alive.tell("remove", "--yes")["over"]
+    assert alive.tell("link", "rm", "--yes")["over"]
     again = alive.run()
     wait_until(lambda: not again.running, "a run is refused", 180)
     assert "give the file another `link` name" in again.said

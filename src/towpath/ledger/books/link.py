@@ -15,6 +15,7 @@ from towpath.ledger.entries import (
     WHOLE_LINK,
     Attempt,
     AwaitedIds,
+    Created,
     Dealt,
     DecidedIds,
     DefinedChange,
@@ -89,6 +90,8 @@ class LinkBooks:
     only: frozenset[TopicPartition] | None = None
     runs_read: bool = False
     identity: LinkIdentity | None = None
+    created: Created | None = None
+    """What the file of the link said when somebody created it in the ledger."""
     partitions: dict[TopicPartition, PartitionBooks] = field(default_factory=dict)
     journal: dict[tuple[str | int, ...], Journal] = field(default_factory=dict)
     """The last step of each kind about each thing on the target, by `Journal.about()`; the oldest
@@ -237,6 +240,16 @@ class LinkBooks:
         if state is not None:
             raise sealed(state)
 
+    def require_name(self) -> None:
+        """Raise if the books of a link of this name were removed: the name is not used again.
+
+        Raises:
+            LinkSealedError: They were.
+        """
+        state = self.states.get(WHOLE_LINK)
+        if state is not None and state.state == LinkStage.REMOVED:
+            raise sealed(state)
+
     def held_topics(self, mirrors: Collection[TopicName]) -> list[TopicName]:
         """Return those mirror topics whose retention or compaction is held back since creation."""
         done = self.journal.values()
@@ -284,7 +297,7 @@ class LinkBooks:
         match entry:
             case Unreadable():
                 raise entry.error
-            case LinkIdentity():
+            case LinkIdentity() | Created():
                 self._identify(entry)
             case FirstLook() | EndOffsets() | Session():
                 self._look(entry)
@@ -307,7 +320,10 @@ class LinkBooks:
             case _:
                 self.of(entry.tp).take(entry)
 
-    def _identify(self, entry: LinkIdentity) -> None:
+    def _identify(self, entry: LinkIdentity | Created) -> None:
+        if isinstance(entry, Created):
+            self.created = entry
+            return
         if entry.level > LEVEL:
             raise NewerLinkError(self.link, entry.version, entry.level, LEVEL)
         known = self.identity or entry
@@ -361,7 +377,9 @@ class LinkBooks:
             self.ends.setdefault((entry.topic, entry.topic_id), entry)
 
     def _remove(self, entry: Removed) -> None:
-        if entry.kind == Pause.kind:
+        if entry.kind == Created.kind:
+            self.created = None
+        elif entry.kind == Pause.kind:
             self.pauses.pop(TopicName(str(entry.key[0])), None)
         elif entry.kind == LinkState.kind:
             self.states.pop(TopicName(str(entry.key[0])), None)

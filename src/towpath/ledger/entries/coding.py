@@ -26,7 +26,7 @@ from towpath.ledger.entries.changes import DefinedChange
 from towpath.ledger.entries.foretold import Foretold
 from towpath.ledger.entries.groups import SeenGroup
 from towpath.ledger.entries.ids import AwaitedIds, DecidedIds, RefusedIds
-from towpath.ledger.entries.link import EndOffsets, FirstLook, LinkIdentity, Replayer
+from towpath.ledger.entries.link import Created, EndOffsets, FirstLook, LinkIdentity, Replayer
 from towpath.ledger.entries.operator import Pause, Restarted, SetRate
 from towpath.ledger.entries.pace import Paced, Share
 from towpath.ledger.entries.partition import (
@@ -109,6 +109,7 @@ Written = (
     | GatewaySign
     | Promotion
     | Promoted
+    | Created
 )
 Entry = Written | Removed
 """An entry that can be written."""

@@ -68,6 +68,34 @@ class LinkIdentity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """A link as its file described it when somebody created it, before anything was copied.
+
+    Nothing of it decides anything: each command reads the file. It lets a ledger list links that
+    never ran.
+
+    Attributes:
+        source: The bootstrap addresses of the source.
+        include: The patterns of its topics; `exclude`, of those that are left out.
+        user: Who created it; `host`, on which machine; `at`, when, in ms since 1970.
+    """
+
+    kind: ClassVar[str] = "created"
+
+    link: LinkName
+    source: tuple[str, ...]
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    user: str
+    host: str
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the parts of the entry's ledger key that follow its kind and link."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Replayer:
     """A producer id under which `quarantine replay` has written records to mirror topics.
 

@@ -1,4 +1,4 @@
-"""`towpath remove`: end a link for good by removing its books."""
+"""`towpath link rm`: end a link for good by removing its books."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ def _lines(plan: RemovalPlan) -> Iterator[str]:
     yield from (f"relies on it: {each}" for each in plan.leans)
     yield from (f"stays on the target: {each}" for each in plan.stays)
     yield from (f"not now: {each}" for each in plan.refusals)
-    if not (plan.over or plan.under_way):
+    if plan.never_ran:
+        yield f"link {plan.link} never ran, so nothing on the target is its"
+    elif not (plan.over or plan.under_way):
         yield (
             "is gone then: where each partition and group goes on, so that a link into the same"
             " topics cannot go on there; take another name for a new link, and other topics"
@@ -87,7 +89,9 @@ def _lines(plan: RemovalPlan) -> Iterator[str]:
 
 def _end(found: RemovalReport, *, dry_run: bool, release: bool) -> Iterator[str]:
     plan = found.plan
-    if found.done:
+    if found.done and plan.never_ran:
+        yield f"link {plan.link} is removed"
+    elif found.done:
         what = f"{found.entries} entries" if found.entries != 1 else "1 entry"
         yield f"the books of link {plan.link} are removed ({what}); its name is not used again"
     elif plan.over:

@@ -60,6 +60,7 @@ class RemovalPlan:
         refusals: What forbids the removal now, in sentences.
         under_way: An earlier removal did not end.
         over: The books were removed already.
+        never_ran: The link was created, and never ran: nothing on the target is its.
     """
 
     link: LinkName
@@ -71,6 +72,7 @@ class RemovalPlan:
     refusals: tuple[str, ...] = ()
     under_way: bool = False
     over: bool = False
+    never_ran: bool = False
 
     @property
     def owned(self) -> tuple[KnownTopic, ...]:

@@ -1,4 +1,4 @@
-"""`towpath remove`: the books of a link are removed, behind a state that lets nobody copy on.
+"""`towpath link rm`: the books of a link are removed, behind a state that lets nobody copy on.
 
 1. the link needs level 6 and gets the state `removed`, which waits for its books
 2. all entries about it are deleted, but its clusters and that state
@@ -62,6 +62,10 @@ def remove(config: LinkConfig, agreed: Callable[[RemovalPlan], bool]) -> Removal
         LinkHeldError: Another command changes the target for it.
     """
     with open_link(config) as link:
+        if link.ledger.usable():
+            link.read()
+        if link.books.identity is None and link.books.created is not None:
+            return _never_ran(link, agreed)
         read_begun(link)
         moves = Moves(link)
         plan = _look(link, moves)
@@ -76,6 +80,14 @@ def remove(config: LinkConfig, agreed: Callable[[RemovalPlan], bool]) -> Removal
             )
             link.events.tell(What.LINK_REMOVED, entries=entries)
         return RemovalReport(plan, done=True, entries=entries)
+
+
+def _never_ran(link: OpenLink, agreed: Callable[[RemovalPlan], bool]) -> RemovalReport:
+    """Remove a link that was created alone; its name may be used again."""
+    plan = RemovalPlan(link=link.name, never_ran=True)
+    if not agreed(plan):
+        return RemovalReport(plan)
+    return RemovalReport(plan, done=True, entries=link.ledger.forget(link.name, _stays))
 
 
 def _look(link: OpenLink, moves: Moves) -> RemovalPlan:

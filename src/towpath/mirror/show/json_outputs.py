@@ -10,6 +10,7 @@ from towpath.mirror.show.failback_shapes import FailbackJson, SalvageJson
 from towpath.mirror.show.failover_shapes import FailoverJson, FailoverUndoneJson
 from towpath.mirror.show.groups_shapes import GroupsStatusJson, TranslationsJson
 from towpath.mirror.show.history_shapes import HistoryJson
+from towpath.mirror.show.link_shapes import CreatedLinkJson, LinksJson, ShownLinkJson
 from towpath.mirror.show.mm2_shapes import CheckpointsJson, ConversionJson, SuccessionJson
 from towpath.mirror.show.quarantine_shapes import (
     QuarantinedRecordJson,
@@ -110,8 +111,17 @@ OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
             ("salvage ls", "salvage replay"),
             ("left", "partitions[].replayed", "partitions[].missing"),
         ),
-        "remove": JsonOutput(
-            RemovalJson, ("remove",), ("done", "topics[].owned", "relies", "stays", "refusals")
+        "link-create": JsonOutput(CreatedLinkJson, ("link create",), ("new", "changed")),
+        "link-ls": JsonOutput(
+            LinksJson, ("link ls",), ("links[].link", "links[].state", "links[].running")
+        ),
+        "link-show": JsonOutput(
+            ShownLinkJson,
+            ("link show",),
+            ("link.state", "topics[].promoted", "topics[].reasons"),
+        ),
+        "link-rm": JsonOutput(
+            RemovalJson, ("link rm",), ("done", "topics[].owned", "relies", "stays", "refusals")
         ),
         "cutover": JsonOutput(
             CutoverJson,

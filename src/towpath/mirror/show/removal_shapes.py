@@ -1,4 +1,4 @@
-"""Types of the JSON that `towpath remove` writes; its schema is made of them (docs/output)."""
+"""Types of the JSON that `towpath link rm` writes; its schema is made of them (docs/output)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class OwnedTopicJson(TypedDict):
 
 @shape
 class RemovalJson(TypedDict):
-    """Output of `towpath remove` with `--output json`."""
+    """Output of `towpath link rm` with `--output json`."""
 
     link: str
     done: bool

@@ -1,0 +1,1 @@
+"""Links as the ledger knows them, from before they run; their source is not asked."""
