@@ -18,7 +18,7 @@ from tests.support.clients.gateways import (
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.copying.inside import RunInside
 from tests.support.here import Here
-from tests.support.kafka import create_topic, wait_until
+from tests.support.kafka import commit, create_topic, wait_until
 from tests.support.links import Link, end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
@@ -55,8 +55,13 @@ def test_a_gateway_that_is_killed_around_each_write_on_the_way_back_loses_nothin
         step: create_topic(link.source.bootstrap, f"{link.name}.b{step}", PARTITIONS)
         for step in range(first, first + 8)
     }
-    shown = lambda: here("link", "show", str(link.file), "-o", "json").json  # noqa: E731
-    wait_until(lambda: len(shown()["topics"]) == len(topics), f"all are known: {run.said}", 240)
+
+    def known() -> int:
+        return len(here("link", "show", str(link.file), "-o", "json").json["topics"])
+
+    wait_until(lambda: known() == len(topics), f"all are known: {run.said}", 240)
+    for step, topic in topics.items():  # else a group would begin at the source by the second step
+        commit(link.source.bootstrap, f"{link.name}-{step}", topic, 0, 0)
     promoted(here, link)
     gateway.close()
     back = turned_round(link)
@@ -78,7 +83,8 @@ def killed_around(
     try:
         traffic.write(0)
         traffic.join(group, **{"group.protocol": "consumer"})
-        wait_until(lambda: len(traffic.read[group]) > 20, "all read", 60)
+        reads = lambda: len(traffic.read[group]) > 20  # noqa: E731
+        wait_until(reads, f"all read: {traffic.errors} {gateway.said}", 60)
         wait_until(lambda: end(to, topic) > 20, f"it is copied: {back and back.said}", 240)
         asked = link.start(command, "--topics", topic, "-o", "json")
         wait_until(lambda: not (gateway.running and asked.running), "one ends", 120)
