@@ -11,7 +11,8 @@ from tests.support.kafka import end_offsets, wait_until
 from tests.support.links import Link
 from tests.support.program import Program
 from towpath.dev.broker import LocalCluster
-from towpath.mirror.failback.failback import FailbackRequest, failback
+from towpath.mirror.failback.failback import failback
+from towpath.mirror.failback.request import FailbackRequest
 from towpath.settings import load
 
 
