@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,9 @@ import pytest
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import create_topic
 from tests.support.links import Link
+from towpath.cluster.connect.exchange import Versions
 from towpath.cluster.data.client import Client
+from towpath.cluster.metadata import Broker
 from towpath.gateway.book import GatewayBook
 from towpath.gateway.cut import CutVerdict, SentBatch
 from towpath.gateway.drains import Drains
@@ -46,6 +48,9 @@ class Gateway:
 
     def show_target(self) -> tuple[ConfigProblem, ...]:
         return ()
+
+    def learn_source(self, brokers: Iterable[Broker], versions: Versions) -> None:
+        """The source is never away."""
 
 
 @pytest.fixture
@@ -186,3 +191,23 @@ def test_a_gateway_that_begins_knows_what_went_back(link: OpenLink) -> None:
     assert (another.promoted, another.eras[topic]) == ({}, 1), "the next link counts on"
     another.end()
     book.end()
+
+
+def test_a_source_that_does_not_answer_is_away_once_something_is_promoted(link: OpenLink) -> None:
+    topic = TopicName(f"{link.name}.alone")
+    for cluster in (link.config.source, link.config.target):
+        create_topic(",".join(cluster.bootstrap), topic, 1)
+    gone = link.config.source.model_copy(update={"bootstrap": ("127.0.0.1:1",)})
+    with open_link(link.config.model_copy(update={"source": gone})) as alone:
+        book, gateway = GatewayBook(alone), Gateway()
+        promoter = Promoter(PromotionPlace(alone, book, gateway))
+        book.begin()
+        promoter.pulse()
+        assert not gateway.routes.source_away, "nothing can be served without it"
+        book.promote(record(link, topic, at=1 << 60))
+        promoter.pulse()
+        assert gateway.routes.source_away
+        assert promoter.resume() == []
+        assert gateway.routes.topics == {topic}
+        assert not gateway.routes.is_whole, "nobody knows which groups it has"
+        book.end()

@@ -15,7 +15,12 @@ from kafka.protocol.consumer import (
     JoinGroupRequest,
     OffsetCommitRequest,
 )
-from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
+from kafka.protocol.metadata import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
 from kafka.protocol.producer import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
@@ -490,3 +495,58 @@ def test_a_member_that_was_gathered_in_vain_on_the_target_joins_anew_there() -> 
     routes.undo()
     assert said_of(step(routes, beat(4), 0)).error_code == 110
     assert places(step(routes, beat(0), 0)) == [TARGET]
+
+
+def alone() -> Routes:
+    routes = promoted()
+    routes.source_away = True
+    return routes
+
+
+def topics_asked(found: RequestStep | None) -> list[str] | None:
+    assert found is not None
+    asked = MetadataRequest.decode(memoryview(found.sends[0].frame)[4:], version=12, header=True)
+    return None if asked.topics is None else [each.name for each in asked.topics]
+
+
+def test_the_target_tells_alone_of_what_is_promoted_while_the_source_is_away() -> None:
+    for names, asked in (((), None), (("moved", "other"), ["moved"]), (("other",), [])):
+        found = step(alone(), metadata(*names), 12)
+        assert places(found) == [TARGET]
+        assert topics_asked(found) == asked
+        assert found is not None
+        assert found.sends[0].change is not None
+        kind = MetadataResponse.MetadataResponseTopic
+        there = ["moved", "unpromoted"] if asked is None else asked
+        topics = [
+            kind(error_code=0, name=each, topic_id=TARGET_ID, is_internal=False, partitions=[])
+            for each in there
+        ]
+        told = MetadataResponse(
+            throttle_time_ms=0, brokers=[], cluster_id="c", controller_id=1, topics=topics
+        )
+        made = found.sends[0].change(framed(told, 12), 12)
+        said = MetadataResponse.decode(memoryview(made)[4:], version=12, header=True)
+        shown = {each.name: each.error_code for each in said.topics}
+        assert shown == ({name: 0 if name == "moved" else 5 for name in names} or {"moved": 0})
+
+
+def test_groups_of_the_source_find_no_coordinator_while_it_is_away() -> None:
+    assert places(step(alone(), finding("g"), 4)) == [TARGET]
+    both = step(alone(), finding("g", "other"), 4)
+    assert places(both) == [TARGET]
+    assert both is not None
+    sent = FindCoordinatorRequest.decode(
+        memoryview(both.sends[0].frame)[4:], version=4, header=True
+    )
+    assert sent.coordinator_keys == ["g"]
+    none = step(alone(), finding("other"), 4)
+    assert none is not None
+    assert none.own is not None
+    said = FindCoordinatorResponse.decode(memoryview(none.own)[4:], version=4, header=True)
+    assert [(each.key, each.error_code) for each in said.coordinators] == [("other", 15)]
+    old = step(alone(), FindCoordinatorRequest(key="other", key_type=0), 2)
+    assert old is not None
+    assert old.own is not None
+    told = FindCoordinatorResponse.decode(memoryview(old.own)[4:], version=2, header=True)
+    assert told.error_code == 15

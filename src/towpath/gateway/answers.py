@@ -5,9 +5,10 @@ Everything that carries an address, an id of a broker, or a leader epoch is deco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from kafka.protocol.admin import DescribeClusterResponse, DescribeConfigsResponse
 from kafka.protocol.admin import IncrementalAlterConfigsResponse as AlteredResponse
@@ -26,6 +27,8 @@ from towpath.model.nouns import ClusterId
 NO_EPOCH = -1
 AWAY, UNKNOWN_MEMBER, NO_GROUP = 15, 25, 69
 """Kafka's codes COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID and GROUP_ID_NOT_FOUND."""
+NO_LEADER = 5
+"""Kafka's code LEADER_NOT_AVAILABLE: clients ask again."""
 BROKER = 4
 """The type of a broker among the resources that have configs."""
 
@@ -81,6 +84,22 @@ class AnswerChanges:
 
         return partial(recoded, FindCoordinatorResponse, change)
 
+    def alone(self, named: Iterable[str] | None, promoted: Set[str]) -> Change:
+        """Return what changes answers to Metadata of the target where the source is away.
+
+        Args:
+            named: Other topics that the client asked for, which were left out; `None` where it
+                asked for all.
+            promoted: The topics that clients may see.
+        """
+
+        def change(answer: Any) -> None:
+            self._metadata(answer)
+            answer.topics = [topic for topic in answer.topics if topic.name in promoted]
+            answer.topics += [_without_leader(name) for name in named or ()]
+
+        return partial(recoded, MetadataResponse, change)
+
     def _metadata(self, answer: Any) -> None:
         shown = self._nodes.shown
         _rename(answer.brokers, "node_id", self._learnt)
@@ -114,6 +133,12 @@ class AnswerChanges:
     def _learnt(self, number: int, host: str, port: int) -> tuple[int, tuple[str, int]]:
         self._nodes.learn([Broker(number, host, port)])
         return self._nodes.shown(number), self._nodes.address(number)
+
+
+def _without_leader(name: str) -> Any:
+    return MetadataResponse.MetadataResponseTopic(
+        error_code=NO_LEADER, name=name, topic_id=UUID(int=0), is_internal=False, partitions=[]
+    )
 
 
 def _rename(

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable, Iterator, Sequence
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
-from towpath.cluster.admin import Admin
-from towpath.cluster.connect.connection import greet
-from towpath.cluster.connect.exchange import Versions, address_text
-from towpath.cluster.metadata import Broker
+from towpath.cluster.connect.exchange import address_text
+from towpath.gateway.greeting import look
 from towpath.gateway.json_outputs import GatewayJson, RelayedNodeJson
 from towpath.gateway.listening import gateway_section
 from towpath.gateway.nodes import shown
 from towpath.gateway.promotions import Promotions
 from towpath.gateway.server import Behind, Gateway
 from towpath.ledger.link import OpenLink, open_link
-from towpath.model.nouns import Side
 from towpath.runtime import log
-from towpath.runtime.deadline import Deadline
 from towpath.runtime.log import LogLevel, LogWanted
-from towpath.settings import ClusterConfig, LinkConfig, load
+from towpath.settings import load
 from towpath.settings.sections.gateway import GatewayConfig
 
 
@@ -43,41 +38,19 @@ def gateway(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     return 0
 
 
-def look(config: LinkConfig) -> Behind:
-    """Return what clients need to know of both clusters.
-
-    Raises:
-        ClusterError: A cluster could not be reached.
-    """
-    with Admin(config.source, Side.SOURCE) as source, Admin(config.target, Side.TARGET) as target:
-        brokers, targets = source.cluster.brokers(), target.cluster.brokers()
-        taken = [*_taken(config.source, Side.SOURCE, brokers)]
-        taken += _taken(config.target, Side.TARGET, targets)
-        return Behind(brokers, _by_all(taken), target.cluster.id(), targets)
-
-
-def _taken(config: ClusterConfig, side: Side, brokers: Iterable[Broker]) -> Iterator[Versions]:
-    """Yield what each broker takes."""
-    for node in brokers:
-        deadline = Deadline.after(config.request_timeout)
-        yield greet(config, str(side), (node.host, node.port), deadline).api_versions
-
-
-def _by_all(each: Sequence[Versions]) -> Versions:
-    """Return what all brokers take, so that a client may turn to any of them."""
-    keys = set.intersection(*map(set, each)) if each else set()
-    return {
-        key: (max(one[key][0] for one in each), min(one[key][1] for one in each)) for key in keys
-    }
-
-
 async def _serve(
     link: OpenLink, section: GatewayConfig, behind: Behind, stop: threading.Event
 ) -> Gateway:
     gateway = Gateway(link.config, section, behind)
+    gateway.routes.source_away = behind.away is not None
     promotions = Promotions(link, gateway, stop)
     promotions.begin()
     out = console(stderr=True)
+    if behind.away is not None:
+        if not gateway.routes.topics:
+            raise behind.away
+        out.print(line(f"without the source: {behind.away}"))
+        out.print(line("  topics that are promoted are served; others once it is there"))
     out.print(line(f"listening on {section.listen}; clients see cluster {behind.cluster}"))
     for number, node in gateway.nodes:
         at, real = address_text(node.shown), address_text(node.broker)

@@ -6,7 +6,7 @@ makes them look where a partition is, REBALANCE_IN_PROGRESS makes a member commi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kafka.protocol.consumer import (
@@ -15,12 +15,14 @@ from kafka.protocol.consumer import (
     ListOffsetsResponse,
     SyncGroupResponse,
 )
+from kafka.protocol.metadata import FindCoordinatorResponse
 
 from towpath.cluster.messages import ConsumerGroupHeartbeatResponse
 from towpath.gateway.frames import Head
 
 NOT_LEADER = 6
 LOADING = 14
+NO_COORDINATOR = 15
 REBALANCING = 27
 DUPLICATE_SEQUENCE = 46
 OLD_EPOCH = 47
@@ -91,6 +93,30 @@ def offsets_elsewhere(asked: Any, head: Head) -> bytes:
                 ],
             )
             for topic in asked.topics
+        ],
+    )
+    return framed(made, head)
+
+
+def no_coordinator(keys: Sequence[str], head: Head) -> bytes:
+    """Answer a FindCoordinator whose cluster is away: clients ask again."""
+    made = FindCoordinatorResponse(
+        throttle_time_ms=0,
+        error_code=NO_COORDINATOR,
+        error_message=None,
+        node_id=-1,
+        host="",
+        port=-1,
+        coordinators=[
+            FindCoordinatorResponse.Coordinator(
+                key=key,
+                node_id=-1,
+                host="",
+                port=-1,
+                error_code=NO_COORDINATOR,
+                error_message=None,
+            )
+            for key in keys
         ],
     )
     return framed(made, head)

@@ -10,6 +10,7 @@ from kafka.protocol.metadata import ApiVersionsResponse
 from kafka.protocol.producer import InitProducerIdResponse
 
 from towpath.cluster.codes import UNSUPPORTED_VERSION
+from towpath.cluster.connect.exchange import Versions
 from towpath.gateway.apis import Api
 from towpath.gateway.asked import initial
 from towpath.gateway.eras import FIRST_ID, IDS
@@ -26,7 +27,7 @@ class OwnAnswers:
     """
 
     def __init__(self, relayed: Mapping[int, tuple[int, int]]) -> None:
-        self._relayed = relayed
+        self._relayed = dict(relayed)
         self._random = random.SystemRandom()
 
     def answer(self, frame: bytearray, head: Head) -> bytes | None:
@@ -40,6 +41,15 @@ class OwnAnswers:
         if head.key == Api.INIT_PRODUCER_ID and self.takes(head):
             return self._producer_id(frame, head)
         return None
+
+    def narrow(self, taken: Versions) -> None:
+        """Take no request any more that brokers do not take; clients ask anew for versions."""
+        both = {
+            key: (max(low, taken[key][0]), min(high, taken[key][1]))
+            for key, (low, high) in self._relayed.items()
+            if key in taken
+        }
+        self._relayed = {key: (low, high) for key, (low, high) in both.items() if low <= high}
 
     def takes(self, head: Head) -> bool:
         """Return whether clients may send a request of this kind and version."""

@@ -17,6 +17,7 @@ from towpath.gateway.book import done_state
 from towpath.gateway.closing import close_topics
 from towpath.gateway.eras import own
 from towpath.gateway.forbidding import of_gateways
+from towpath.gateway.greeting import versions_of
 from towpath.gateway.scope import PromotionScope, scope_of
 from towpath.gateway.undone import UndoneError
 from towpath.gateway.way_back import copying, link_back
@@ -25,13 +26,15 @@ from towpath.ledger.entries import Promoted, Promotion, PromotionStage
 from towpath.ledger.link import OpenLink
 from towpath.model.amounts import counted
 from towpath.model.errors import ConfigError, TowpathError
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
 
 _STRAYS = 10.0
 """Seconds after which clusters are looked at again for records that came too late."""
 _AGAIN = 1.0
+_PULSE = 3.0
+"""Seconds within which a broker of the source answers, or the source counts as away."""
 _MEMORY_MS = 86_400_000
 """Kafka's default for how long a broker remembers a producer that writes nothing."""
 _MOST = 20
@@ -50,6 +53,8 @@ class Promoter:
         self._looked = -_STRAYS
         self._open: list[Promoted] = []
         self._taken = set[str]()
+        self._unasked = set[TopicPartition]()
+        self._groups_known = True
 
     @property
     def is_behind(self) -> bool:
@@ -79,16 +84,51 @@ class Promoter:
             return {*at.gateway.routes.topics}
 
         topics = at.call(take)
-        at.link.look()
+        self._taken.update(each.name for each in records)
+        at.link.read()
         self._open = [*all_of_them.values()]
         at.see(at.link.target.topics.with_brokers(map(TopicName, topics)))
+        self._unasked |= {*_places(records)}
+        self._groups_known = False
         troubles = self._close()
-        self._learn(_places(records))
+        self._ask()
+        return troubles
+
+    def _ask(self) -> None:
+        """Ask what a gateway that begins must know of both clusters, if they are there."""
+        at = self._at
+        self._unasked = self._learn(self._unasked)
+        if self._groups_known or self._source_away:
+            return
+        at.link.look()
         groups = at.link.source.groups.listed().groups
         moved = at.call(lambda: {*at.gateway.routes.groups})
         at.call(lambda: at.bound(frozenset(groups.keys() - moved)))
-        self._taken.update(each.name for each in records)
-        return troubles
+        self._groups_known = True
+
+    @property
+    def _source_away(self) -> bool:
+        return self._at.call(lambda: self._at.gateway.routes.source_away)
+
+    def pulse(self) -> None:
+        """Find out whether the source is there, once something is promoted.
+
+        What is promoted is served without it. When it is back, what was left is asked.
+        """
+        at = self._at
+        if not at.book.promoted:
+            return
+        away, why = self._source_away, None
+        try:
+            brokers = at.link.source.cluster.pulse(_PULSE)
+            source = at.link.config.source
+            versions = versions_of(source, Side.SOURCE, brokers) if away else {}
+        except TowpathError as error:
+            why = error
+        if why is not None and not away:
+            at.call(lambda: at.source_is_away(why))
+        elif why is None and away:
+            at.call(lambda: at.source_is_back(brokers, versions))
 
     def refresh(self) -> list[Reason]:
         """Look at topics that moved again; return what somebody must see to.
@@ -102,8 +142,8 @@ class Promoter:
             return []
         at.see(at.link.target.topics.with_brokers(map(TopicName, topics)))
         early = at.call(lambda: {*routes.early})
-        if early:
-            self._learn(TopicPartition(TopicName(topic), number) for topic, number in early)
+        self._unasked |= {TopicPartition(TopicName(topic), number) for topic, number in early}
+        self._ask()
         troubles = self._close() if self._open else []
         if time.monotonic() - self._looked > _STRAYS:
             self._looked = time.monotonic()
@@ -113,7 +153,11 @@ class Promoter:
     def _close(self) -> list[Reason]:
         """End the mirroring of topics that may still be copied."""
         troubles, left = list[Reason](), list[Promoted]()
+        away = self._source_away
         for record in self._open:
+            if record.back and away:  # the ledger of the link back is there
+                left.append(record)
+                continue
             with copying(self._at.link, record.copied_by) as link:
                 closed = close_topics(link, record)
             troubles += closed.troubles
@@ -121,22 +165,28 @@ class Promoter:
         self._open = left
         return troubles
 
-    def _learn(self, partitions: Iterable[TopicPartition]) -> None:
+    def _learn(self, places: Set[TopicPartition]) -> set[TopicPartition]:
         """Ask clusters which producers they know by now, so that they judge them themselves.
+
+        Returns those that could not be asked, as the source is away.
 
         One may know some of which this gateway has not heard: they came through another one. And it
         forgets producers that write nothing for a time, as the other one would have done.
         """
         at, routes = self._at, self._at.gateway.routes
-        places = {*partitions}
+        if not places:
+            return set()
         promoted, eras = at.call(lambda: ({*routes.topics}, {**routes.eras}))
         old = self._old()
         for cluster, there in (
             (at.link.target, {tp for tp in places if tp.topic in promoted}),
             (at.link.source, {tp for tp in places if tp.topic not in promoted}),
         ):
+            if there and cluster is at.link.source and self._source_away:
+                return there
             if there:
                 self._learnt(cluster.producers.states(there), eras, old)
+        return set()
 
     def _learnt(
         self,
@@ -175,7 +225,7 @@ class Promoter:
         """Name new records at the cluster that topics have left."""
         found, link = list[Reason](), self._at.link
         link.read()
-        for back in (False, True):
+        for back in (True,) if self._source_away else (False, True):
             ends = {
                 TopicPartition(name, each.partition): each.end
                 for name, (record, topic) in self._at.book.last_moves().items()

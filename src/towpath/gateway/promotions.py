@@ -80,6 +80,7 @@ class Promotions:
                     self._do(each)
                 if time.monotonic() - self._viewed > _VIEW:
                     self._viewed = time.monotonic()
+                    self._promoter.pulse()
                     self._tell(self._promoter.refresh())
             except TowpathError as error:
                 self._tell([error.reason])

@@ -61,6 +61,7 @@ class Routes:
         early: Promoted partitions of which a batch came behind a gap: the target may know more.
         transacting: Groups whose offsets were committed in transactions.
         seen: Members that were heard of through this gateway.
+        source_away: Whether the source does not answer: what is promoted is served without it.
     """
 
     held: frozenset[str] = frozenset()
@@ -80,6 +81,7 @@ class Routes:
     early: set[tuple[str, int]] = field(default_factory=set)
     transacting: set[str] = field(default_factory=set)
     seen: SeenMembers = field(default_factory=SeenMembers)
+    source_away: bool = False
 
     @property
     def moving(self) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from towpath.cluster.connect.exchange import Address, Versions, address_text
@@ -22,7 +22,7 @@ from towpath.gateway.own import OwnAnswers
 from towpath.gateway.relay import ClientConnection
 from towpath.gateway.routes import SOURCE, BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import Steering
-from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
 from towpath.model.nouns import ClusterId
 from towpath.runtime import log
 from towpath.settings import LinkConfig
@@ -44,12 +44,14 @@ class Behind:
         versions: Lowest and highest version of each request that all brokers of both take.
         cluster: The cluster id that clients are told.
         targets: The brokers of the target.
+        away: Why the source could not be reached, `None` if it could.
     """
 
     brokers: tuple[Broker, ...]
     versions: Versions
     cluster: ClusterId
     targets: tuple[Broker, ...] = ()
+    away: ClusterError | None = None
 
 
 @dataclass(slots=True)
@@ -99,8 +101,8 @@ class Gateway:
             Cluster.SOURCE: AnswerChanges(self.nodes, behind.cluster, merging),
             Cluster.TARGET: AnswerChanges(self.targets, behind.cluster),
         }
-        own = OwnAnswers(relayed(behind.versions))
-        self._steering = Steering(own, answers, self.routes, self.wake)
+        self._own = OwnAnswers(relayed(behind.versions))
+        self._steering = Steering(self._own, answers, self.routes, self.wake)
         self._listen(section.address, "gateway.listen", SOURCE)
         self.nodes.learn(behind.brokers)
         if self._failed:
@@ -144,6 +146,11 @@ class Gateway:
     def drains(self) -> Drains:
         """The connections to brokers, of which some may still write."""
         return self._drains
+
+    def learn_source(self, brokers: Iterable[Broker], versions: Versions) -> None:
+        """Take in the brokers of a source that was away, and which requests they take."""
+        self.nodes.learn(brokers)
+        self._own.narrow(versions)
 
     def show_target(self) -> tuple[ConfigProblem, ...]:
         """Listen for clients of the target's brokers; return what cannot be listened on."""

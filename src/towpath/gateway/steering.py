@@ -12,6 +12,7 @@ from typing import Any
 from kafka.protocol.admin import (
     CreatePartitionsRequest,
     DeleteTopicsRequest,
+    DescribeClusterRequest,
     IncrementalAlterConfigsRequest,
 )
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
@@ -59,6 +60,7 @@ class Steering:
             Api.LIST_OFFSETS: (ListOffsetsRequest, self._list),
             Api.METADATA: (MetadataRequest, self._metadata),
             Api.FIND_COORDINATOR: (FindCoordinatorRequest, self._coordinator),
+            Api.DESCRIBE_CLUSTER: (DescribeClusterRequest, self._cluster),
             Api.DELETE_TOPICS: (DeleteTopicsRequest, self._topics),
             Api.CREATE_PARTITIONS: (CreatePartitionsRequest, self._topics),
             Api.INCREMENTAL_ALTER_CONFIGS: (IncrementalAlterConfigsRequest, self._topics),
@@ -128,6 +130,8 @@ class Steering:
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
     ) -> RequestStep:
         routes = self._routes
+        if routes.source_away:
+            return self._metadata_alone(asked, frame, head, client)
         named = asked.topics or ()
         if named and all(
             topic.name in routes.topics
@@ -138,6 +142,26 @@ class Steering:
             return self._send.to(of_cluster(Cluster.TARGET, client.home), frame, head)
         return self._send.to(of_cluster(Cluster.SOURCE, client.home), frame, head)
 
+    def _metadata_alone(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep:
+        """Let the target tell of what is promoted, as the source is away."""
+        routes, answers = self._routes, self._answers[Cluster.TARGET]
+        place = of_cluster(Cluster.TARGET, client.home)
+        if asked.topics is None:
+            change = answers.alone(None, routes.topics)
+            return self._send.to(place, frame, head, change)
+        names = [topic.name or routes.target_ids.get(topic.topic_id, "") for topic in asked.topics]
+        known = {*routes.promoted(names)}
+        theirs = [topic for topic, name in zip(asked.topics, names, strict=True) if name in known]
+
+        def fewer(request: Any) -> None:
+            request.topics = theirs
+
+        sent = bytearray(recoded(MetadataRequest, fewer, frame, head.version))
+        rest = [name for name in names if name and name not in known]
+        return self._send.to(place, sent, head, answers.alone(rest, routes.topics))
+
     def _coordinator(
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
     ) -> RequestStep:
@@ -146,16 +170,27 @@ class Steering:
         moved = [key for key in keys if asked.key_type in {None, _GROUP} and routes.moves(key)]
         if moved and len(moved) == len(keys):
             return self._send.to(of_cluster(Cluster.TARGET, client.home), frame, head)
-        place = of_cluster(Cluster.SOURCE, client.home)
+        rest = [key for key in keys if key not in moved]
+        if routes.source_away and not moved:
+            return RequestStep(own=crafted.no_coordinator(keys, head))
+        cluster = Cluster.TARGET if routes.source_away else Cluster.SOURCE
+        place = of_cluster(cluster, client.home)
         if not moved:
             return self._send.to(place, frame, head)
-        rest = [key for key in keys if key not in moved]
+        served, others = (moved, rest) if routes.source_away else (rest, moved)
 
         def fewer(request: Any) -> None:
-            request.coordinator_keys = rest
+            request.coordinator_keys = served
 
         sent = bytearray(recoded(FindCoordinatorRequest, fewer, frame, head.version))
-        return self._send.to(place, sent, head, self._answers[place.cluster].away(moved))
+        return self._send.to(place, sent, head, self._answers[cluster].away(others))
+
+    def _cluster(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep:
+        del asked
+        cluster = Cluster.TARGET if self._routes.source_away else client.home.cluster
+        return self._send.to(of_cluster(cluster, client.home), frame, head)
 
     def _topics(
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient

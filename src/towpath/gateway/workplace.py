@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from towpath.cluster.metadata import Metadata
+from towpath.cluster.connect.exchange import Versions
+from towpath.cluster.metadata import Broker, Metadata
 from towpath.gateway.book import GatewayBook
 from towpath.gateway.drains import Drains
 from towpath.gateway.legs import BrokerConnection
@@ -17,8 +18,9 @@ from towpath.gateway.nodes import RelayedNodes
 from towpath.gateway.routes import Routes
 from towpath.gateway.undone import UndoneError, undone
 from towpath.ledger.link import OpenLink
-from towpath.model.errors import ConfigProblem
+from towpath.model.errors import ConfigProblem, TowpathError
 from towpath.model.reasons import ReasonCode
+from towpath.runtime import log
 from towpath.runtime.deadline import Deadline
 
 _NAP = 0.005
@@ -45,6 +47,9 @@ class PromotingGateway(Protocol):
 
     def show_target(self) -> tuple[ConfigProblem, ...]:
         """Listen for clients of the target's brokers."""
+
+    def learn_source(self, brokers: Iterable[Broker], versions: Versions) -> None:
+        """Take in the brokers of a source that was away, and which requests they take."""
 
 
 @dataclass(slots=True)
@@ -116,6 +121,18 @@ class PromotionPlace:
             self.gateway.routes.view = view
 
         self.call(see)
+
+    def source_is_away(self, why: TowpathError) -> None:
+        """Let the target serve alone what is promoted; in the loop."""
+        self.gateway.routes.source_away = True
+        facts = {"why": str(why), "served": f"{len(self.gateway.routes.topics)} promoted topics"}
+        log.event("source.away", self.link.name, "", facts, trouble=True)
+
+    def source_is_back(self, brokers: Iterable[Broker], versions: Versions) -> None:
+        """Take in that the source answers again; in the loop."""
+        self.gateway.learn_source(brokers, versions)
+        self.gateway.routes.source_away = False
+        log.event("source.back", self.link.name, "", {}, trouble=True)
 
     def bound(self, others: frozenset[str]) -> None:
         """Take in which groups stay at the source; in the loop."""
