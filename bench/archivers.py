@@ -53,6 +53,17 @@ class Task:
         return self.arena.source.bootstrap
 
 
+def kafka_jars() -> list[str]:
+    """Return the jars of Spark's own Kafka source and sink that Spark does not bring."""
+    jars = distribution.fetch_for_benchmarks("spark-kafka", (SPARK_KAFKA,))
+    own = {each.name for each in _spark_jars().glob("*.jar")}
+    return [
+        str(each)
+        for each in jars.glob("*.jar")
+        if each.name not in own and not each.name.startswith(_IN_SPARK)
+    ]
+
+
 class Archiver(WatchedProcess):
     """A process that archives while it is entered.
 
@@ -175,13 +186,8 @@ class SparkParquet(Archiver):
         return _size((self._folder / "parquet").rglob("*.parquet"))
 
     def _command(self) -> Sequence[str]:
-        jars = distribution.fetch_for_benchmarks("spark-kafka", (SPARK_KAFKA,))
-        own = {each.name for each in _spark_jars().glob("*.jar")}
-        # Spark brings most of what the connector asks for.
-        wanted = [str(each) for each in jars.glob("*.jar")
-                  if each.name not in own and not each.name.startswith(_IN_SPARK)]  # fmt: skip
         return [sys.executable, "-m", "bench.spark_kafka", self._task.bootstrap,
-                "|".join(self._task.topics), str(self._folder), ",".join(wanted)]  # fmt: skip
+                "|".join(self._task.topics), str(self._folder), ",".join(kafka_jars())]  # fmt: skip
 
 
 class IcebergSink(Archiver):

@@ -18,7 +18,7 @@ from typing import Any
 from kafka import KafkaAdminClient
 from tests.support.registries.registry import LocalRegistry, fetch, record
 
-from bench import throughput
+from bench import frames, throughput
 from bench.arena import Arena
 from bench.copiers import Wish, towpath_environment
 from bench.data import SETS, Prepared
@@ -34,7 +34,7 @@ KEYED = SETS[0]
 DISTINCT = 400
 """Batches that differ; the rest are the same again."""
 TOPIC = "rewrite"
-MICRO = "micro"
+MICRO, SPARK = "micro", "spark"
 _CHANGE = "changes:\n  - topics: ['.*']\n"
 _INSERT = (
     ("transforms", "env"),
@@ -86,7 +86,7 @@ SCENARIOS = (
              drops=True),
     Scenario("recompress", f"{_CHANGE}    codec: zstd\n", codec="zstd"),
 )  # fmt: skip
-PARTS = (*(each.name for each in SCENARIOS), MICRO)
+PARTS = (*(each.name for each in SCENARIOS), SPARK, MICRO)
 
 
 def main() -> int:
@@ -124,6 +124,9 @@ def _whole(wish: argparse.Namespace, home: Path, found: dict[str, Any]) -> None:
                     run = _copied(suite, arena, replace(scenario, lines=lines), who, prepared)
                     found["runs"].setdefault(scenario.name, {})[who] = run
                     suite.said(run)
+        if SPARK in wish.sets:
+            with suite.caught(SPARK, "jobs"):
+                found["spark"] = frames.measure(arena, prepared, TOPIC, home)
         found["trouble"] = suite.results.trouble
 
 
@@ -197,6 +200,8 @@ def _page(found: dict[str, Any]) -> Iterator[str]:
     if found["runs"]:
         yield from ("", "## Between brokers", "", *_runs(found["runs"]), "", *_goals(found["runs"]))
         yield from ("", *_METHOD)
+    if found.get("spark"):
+        yield from ("", "## PySpark jobs", "", *frames.page(found["spark"]), "", _JOBS)
     if found["micro"]:
         yield from ("", "## One core, without brokers", "", *table(HEAD, found["micro"]))
     for trouble in found["trouble"]:
@@ -211,6 +216,16 @@ _METHOD = (
     " schema ids, so it copies plainly there. GiB are of keys, values and headers at the source,"
     " uncompressed. All processes share the processors, so only ratios within this page mean"
     " something; the method is that of `bench/mirror`.",
+)
+
+
+_JOBS = (
+    "The same topic. `read` is a batch that reads all columns into Spark's `noop` sink, `identity`"
+    " selects key, value, headers and partition (with Towpath also the timestamp) in SQL and writes"
+    " them to another topic, lz4. Spark's own source and sink are those of Spark 4.2 (there are"
+    " none for 4.3) on Spark 4.3; Towpath's sink writes exactly once, Spark's at least once. One"
+    " driver each on `local[2]`, warmed by one job of each kind. CPU is that of driver, JVM and"
+    " Python workers."
 )
 
 

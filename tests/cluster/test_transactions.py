@@ -43,7 +43,7 @@ def test_a_coordinator_that_died_is_looked_for_elsewhere(
         assert died is not None
         three.kill9(died.id)
         try:
-            transactions.add(who, tp, Deadline.after(60))
+            transactions.add(who, [tp], Deadline.after(60))
             transactions.end(who, Deadline.after(60), commit=True)
             assert transactions._coordinator != died
         finally:
@@ -59,8 +59,8 @@ def test_one_that_was_fenced_hears_of_it(target: LocalCluster, new_name: NewName
         new = second.fence(Deadline.after(30))
         assert (new.producer_id, new.epoch) == (old.producer_id, old.epoch + 1)
         with pytest.raises(RefusedError, match=r"adding .* INVALID_PRODUCER_EPOCH \(47\)"):
-            first.add(old, tp, Deadline.after(30))
-        second.add(new, tp, Deadline.after(30))
+            first.add(old, [tp], Deadline.after(30))
+        second.add(new, [tp], Deadline.after(30))
         second.end(new, Deadline.after(30), commit=True)
     wait_until(lambda: end_offsets(target.bootstrap, name)[1] == 1, "the marker is written")
     assert consume(target.bootstrap, name) == []

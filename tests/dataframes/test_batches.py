@@ -25,7 +25,6 @@ def spark() -> SparkSession:
     session = shared_spark()
     register(session)
     session.conf.set("spark.sql.session.timeZone", "UTC")
-    session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     return session
 
 
@@ -83,13 +82,24 @@ def test_a_batch_reads_what_its_options_and_filters_leave(
     assert count(subscribe=topic, startingTimestamp=T0 + 60) == 80
     assert count(subscribe=topic, endingOffsetsByTimestamp={topic: {"0": T0 + 1, "1": T0}}) == 1
     assert frame(spark, source, subscribe=topic, minPartitions=7).rdd.getNumPartitions() >= 7
-    every = frame(spark, source, subscribe=topic)
-    wanted = every.where("offset >= 10 and offset < 30 and partition = 1")
-    assert sorted(row.offset for row in wanted.collect()) == [*range(10, 30)]
-    late = every.where(f"timestamp >= timestamp_millis({T0 + 95})")
-    assert late.count() == 10
+    _filters(spark, source, topic)
     delete_before(source.bootstrap, topic, 50)
     assert count(subscribe=topic) == 150  # partition 0 begins later now
+
+
+def _filters(spark: SparkSession, source: LocalCluster, topic: str) -> None:
+    some = "offset >= 10 and offset < 30 and partition = 1"
+    every = frame(spark, source, subscribe=topic)
+    assert every.where(some).count() == 20
+    assert every.count() == 200, "a frame that was filtered once is whole without a filter"
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        pushed = frame(spark, source, subscribe=topic, pushFilters="true")
+        assert sorted(row.offset for row in pushed.where(some).collect()) == [*range(10, 30)]
+        late = pushed.where(f"timestamp >= timestamp_millis({T0 + 95})")
+        assert late.count() == 10
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
 @pytest.mark.broker

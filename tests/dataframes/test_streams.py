@@ -43,6 +43,11 @@ class Query:
         )
         query.awaitTermination()
 
+    @property
+    def batches(self) -> int:
+        """Number of micro-batches so far."""
+        return sum(each.name.isdigit() for each in (self._folder / "checkpoint/commits").iterdir())
+
     def values(self) -> list[str]:
         """Return the values that were written so far."""
         rows = self._spark.read.schema("value string").json(str(self._folder / "out")).collect()
@@ -62,6 +67,7 @@ def test_a_stream_reads_each_record_once_and_notices_another_topic(
     produce(source.bootstrap, topic, [Record(b"k", b"%d" % n, partition=n % 2) for n in range(10)])
     query.run(topic, maxOffsetsPerTrigger="4")
     assert query.values() == sorted(str(n) for n in range(10))
+    assert query.batches == 3
     more = [Record(b"k", b"%d" % n) for n in range(10, 15)]
     produce(source.bootstrap, topic, more, {"transactional.id": topic})
     query.run(topic)

@@ -33,3 +33,57 @@ class TopicMadeAgainError(RuntimeError):
             f"{topic} was deleted and created again, so offsets mean other records now; begin with"
             " a new checkpoint, or with failOnDataLoss=false read the new topic from its beginning"
         )
+
+
+class RowError(RuntimeError):
+    """A row that cannot be a record.
+
+    Args:
+        text: Why.
+    """
+
+
+class TornBatchError(RuntimeError):
+    """A batch that is decided, but whose records the brokers dropped in part.
+
+    Args:
+        batch: Its number.
+        tasks: The tasks whose records are missing.
+        records: How many records these had.
+        why: What the coordinator answered.
+    """
+
+    def __init__(self, batch: int, tasks: tuple[int, ...], records: int, why: str) -> None:
+        super().__init__(batch, tasks, records, why)
+        self.batch, self.tasks, self.records, self.why = batch, tasks, records, why
+
+    def __str__(self) -> str:
+        named = ", ".join(map(str, self.tasks))
+        return (
+            f"batch {self.batch} is written in part: after it was decided, the brokers aborted the"
+            f" transactions of tasks {named} with {self.records} records ({self.why}); with"
+            " failOnDataLoss=false the query goes on without them"
+        )
+
+
+class LateCommitError(RuntimeError):
+    """A batch took longer than its transactions may be open; nothing of it is written.
+
+    Args:
+        task: The task whose transaction has ended.
+        timeout: Seconds that a transaction may be open.
+        why: What the coordinator answered.
+    """
+
+    def __init__(self, task: int, timeout: float, why: str) -> None:
+        super().__init__(task, timeout, why)
+        self.task, self.timeout, self.why = task, timeout, why
+
+    def __str__(self) -> str:
+        return (
+            f"the transaction of task {self.task} ended before the batch was complete ({self.why}),"
+            f" and nothing of the batch is written; it may be open for {self.timeout:.0f} s: write"
+            " smaller batches (maxOffsetsPerTrigger), raise kafka.transaction.timeout.ms up to the"
+            " brokers' transaction.max.timeout.ms, or write without transactions"
+            " (exactlyOnce=false)"
+        )

@@ -23,7 +23,7 @@ _WHICH = ("subscribe", "subscribePattern", "assign")
 _OTHERS = (
     "startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp",
     "startingOffsetsByTimestamp", "endingOffsetsByTimestamp", "includeHeaders", "failOnDataLoss",
-    "maxOffsetsPerTrigger", "maxRecordsPerPartition", "minPartitions",
+    "maxOffsetsPerTrigger", "maxRecordsPerPartition", "minPartitions", "pushFilters",
 )  # fmt: skip
 KNOWN = {each.lower(): each for each in (*_WHICH, *_OTHERS)}
 
@@ -65,6 +65,7 @@ class SourceOptions:
         most_offsets: The most offsets of a micro-batch, 0 for all.
         most_records: The most offsets of a task, 0 for all of its partition.
         least_tasks: The fewest tasks of a batch, as far as there are offsets.
+        pushes: Whether a batch reads no more than filters want.
     """
 
     cluster: ClusterConfig
@@ -78,6 +79,7 @@ class SourceOptions:
     most_offsets: int = 0
     most_records: int = 0
     least_tasks: int = 0
+    pushes: bool = False
 
 
 def read_options(options: Mapping[str, str]) -> SourceOptions:
@@ -109,11 +111,12 @@ class _Reader:
             "places": self._get("assign", _places, ()),
             "start": self._bound("starting", EARLIEST),
             "end": self._bound("ending", LATEST) or OffsetBound(),
-            "headers": self._get("includeHeaders", _flag, False),
-            "fails": self._get("failOnDataLoss", _flag, True),
+            "headers": self._get("includeHeaders", flag, False),
+            "fails": self._get("failOnDataLoss", flag, True),
             "most_offsets": self._get("maxOffsetsPerTrigger", _number, 0),
             "most_records": self._get("maxRecordsPerPartition", _number, 0),
             "least_tasks": self._get("minPartitions", _number, 0),
+            "pushes": self._get("pushFilters", flag, False),
         }
         if self._problems or cluster is None:
             raise ConfigError(tuple(self._problems))
@@ -210,7 +213,12 @@ def _json(text: str, like: str) -> dict[str, Any]:
     return found
 
 
-def _flag(text: str) -> bool:
+def flag(text: str) -> bool:
+    """Return what `true` or `false` means.
+
+    Raises:
+        ValueError: It is neither.
+    """
     if text.strip().lower() not in {"true", "false"}:
         raise ValueError(f"must be true or false, not {text!r}")
     return text.strip().lower() == "true"

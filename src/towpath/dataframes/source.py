@@ -1,4 +1,4 @@
-"""The data source `towpath`: a batch of records, or a stream of them."""
+"""The data source `towpath`: a batch of records or a stream of them, read or written."""
 
 from __future__ import annotations
 
@@ -20,13 +20,20 @@ from towpath.dataframes.ranges import (
     spread,
     topics_of,
 )
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import Side
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
-    from pyspark.sql.datasource import DataSourceStreamReader
+    from pyspark.sql.datasource import (
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
     from pyspark.sql.types import StructType
+
+    from towpath.dataframes.sink.options import SinkOptions
 
 FORMAT = "towpath"
 _COLUMNS = (
@@ -62,7 +69,8 @@ class TowpathSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of a batch."""
         del schema  # it is ours
-        return BatchReader(self._options)
+        options = self._options
+        return NarrowedReader(options) if options.pushes else BatchReader(options)
 
     @override
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -71,6 +79,38 @@ class TowpathSource(DataSource):
         from towpath.dataframes.stream import StreamReader  # noqa: PLC0415, batches need none
 
         return StreamReader(self._options)
+
+    @override
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """The writer of a batch.
+
+        Raises:
+            ConfigError: With every problem of options and columns.
+        """
+        from towpath.dataframes.sink.writers import BatchWriter  # noqa: PLC0415, readers need none
+
+        return BatchWriter(self._sink_options(schema, overwrite=overwrite, stream=False))
+
+    @override
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """The writer of a stream.
+
+        Raises:
+            ConfigError: With every problem of options and columns.
+        """
+        from towpath.dataframes.sink.writers import StreamWriter  # noqa: PLC0415, readers need none
+
+        options = self._sink_options(schema, overwrite=overwrite, stream=True)
+        return cast("DataSourceStreamWriter", StreamWriter(options, schema))
+
+    def _sink_options(self, schema: StructType, *, overwrite: bool, stream: bool) -> SinkOptions:
+        from towpath.dataframes.sink.options import read_sink_options  # noqa: PLC0415, as above
+
+        if overwrite:
+            why = "must be append: records of a topic are not replaced"
+            raise ConfigError((ConfigProblem("mode", why),))
+        given = cast("dict[str, str]", dict(self.options))
+        return read_sink_options(given, schema, stream=stream)
 
     @property
     def _options(self) -> SourceOptions:
@@ -87,13 +127,6 @@ class BatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._narrowing = Narrowing()
-
-    @override
-    def pushFilters(self, filters: list[datasource.Filter]) -> Iterable[datasource.Filter]:
-        """Note which partitions, offsets and times are wanted; Spark filters once more."""
-        for each in filters:
-            self._narrowing.take(each)
-        return filters
 
     @override
     def partitions(self) -> Sequence[InputPartition]:
@@ -116,6 +149,21 @@ class BatchReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records of a range."""
         return rows_of(self._options, partition)
+
+
+class NarrowedReader(BatchReader):
+    """Reads no more than filters want.
+
+    Spark keeps what was planned with filters for the frame: without a filter that frame then has
+    only those rows (`findings/`). So it is asked for by an option.
+    """
+
+    @override
+    def pushFilters(self, filters: list[datasource.Filter]) -> Iterable[datasource.Filter]:
+        """Note which partitions, offsets and times are wanted; Spark filters once more."""
+        for each in filters:
+            self._narrowing.take(each)
+        return filters
 
 
 def rows_of(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -27,7 +27,19 @@ Position = dict[str, dict[str, Any]]
 """By topic its `id`, and `at`: an offset by the number of each partition."""
 
 
-class StreamReader(DataSourceStreamReader):
+def _available_now() -> Any:
+    """Return what tells Spark 4.2 and newer that a reader knows where to stop."""
+    try:
+        from pyspark.sql.streaming import datasource as of_streams  # noqa: PLC0415, since Spark 4.2
+    except ImportError:
+        return object
+    return of_streams.SupportsTriggerAvailableNow
+
+
+_AvailableNow: Any = _available_now()
+
+
+class StreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
     """Reads what is added to topics.
 
     Args:
@@ -36,20 +48,35 @@ class StreamReader(DataSourceStreamReader):
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
+        self._read: Position | None = None
+        """Up to where micro-batches go so far; before Spark 4.2 nobody tells it."""
+        self._stop: Position | None = None
 
     @override
     def initialOffset(self) -> Position:
         """Where a new query begins."""
-        return self._position(self._options.start or OffsetBound(LATEST))
+        self._read = self._position(self._options.start or OffsetBound(LATEST))
+        return self._read
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802, as Spark calls it
+        """Note where the query shall stop (`availableNow`)."""
+        self._stop = self._position(OffsetBound(LATEST))
 
     @override
     def latestOffset(self, start: Position | None = None, limit: Any = None) -> Position:
         """How far the next micro-batch may go: to the end, or as far as options allow."""
-        end = self._position(OffsetBound(LATEST), known=start)
+        start = self._read if start is None else start
+        end = self._end(start)
         most = self._options.most_offsets
         if start is None or not most or type(limit).__name__ == "ReadAllAvailable":
             return end
         return limited(start, end, most)
+
+    def _end(self, start: Position | None) -> Position:
+        """Return where all partitions end, or where the query shall stop."""
+        if self._stop is None:
+            return self._position(OffsetBound(LATEST), known=start)
+        return never_back(start, self._stop)
 
     @override
     def getDefaultReadLimit(self) -> Any:
@@ -62,6 +89,7 @@ class StreamReader(DataSourceStreamReader):
     @override
     def partitions(self, start: Position, end: Position) -> Sequence[InputPartition]:
         """The ranges of a micro-batch, one task each."""
+        self._read = end
         return spread([*ranges_between(start, end, fails=self._options.fails)], self._options)
 
     @override
@@ -79,11 +107,21 @@ class StreamReader(DataSourceStreamReader):
         for tp, offset in found.items():
             number = str(topics[tp.topic].id)
             one = made.setdefault(str(tp.topic), {"id": number, "at": {}})
-            before = at_of(known, tp) if _id_of(known, tp) == number else -1
-            if before > offset:  # rows must not be read again
-                tell(f"{tp} ends at {offset}, before {before}, up to which it was read")
-            one["at"][str(tp.partition)] = max(offset, before)
-        return made
+            one["at"][str(tp.partition)] = offset
+        return never_back(known, made)
+
+
+def never_back(start: Position | None, end: Position) -> Position:
+    """Return an end that is before no offset up to which a topic was read: no row comes twice."""
+    made: Position = {}
+    for tp, offset in _each(end):
+        number = end[str(tp.topic)]["id"]
+        one = made.setdefault(str(tp.topic), {"id": number, "at": {}})
+        before = at_of(start, tp) if _id_of(start, tp) == number else -1
+        if before > offset:
+            tell(f"{tp} ends at {offset}, before {before}, up to which it was read")
+        one["at"][str(tp.partition)] = max(offset, before)
+    return made
 
 
 def at_of(position: Position | None, tp: TopicPartition) -> int:

@@ -142,6 +142,46 @@ def _most_of(rows: Rows, most: int) -> int:
     return most_compressed(size + most) + HEADER_SIZE
 
 
+def put_header(
+    out: Buffer,
+    at: int,
+    end: int,
+    numbers: Table,
+    attributes: int,
+    producer: tuple[int, int, int] = (-1, -1, -1),
+) -> None:
+    """Write the header of a batch whose records lie behind it, with its checksum.
+
+    Args:
+        out: The memory of the batch.
+        at: Where it begins.
+        end: Where it ends.
+        numbers: What `put_rows` tells of its records.
+        attributes: Codec and flags.
+        producer: Producer id, epoch, and the sequence of the first record, -1 for none.
+    """
+    made: list[int] = numbers.tolist()
+    header = BatchHeader(
+        base_offset=made[BASE],
+        length=end - at - 12,
+        leader_epoch=made[EPOCH],
+        magic=MAGIC,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=made[LAST] - made[BASE],
+        first_timestamp=made[FIRST_TIME],
+        max_timestamp=made[LATEST],
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        base_sequence=producer[2],
+        count=made[COUNT],
+    ).write()
+    view = out.data
+    view[at : at + HEADER_SIZE] = header
+    crc: int = google_crc32c.value(read_only(out[at + _SUMMED : end]))
+    view[at + _CRC_AT : at + _SUMMED] = crc.to_bytes(4, "big")
+
+
 class RowPacker:
     """Packs records that come in pieces into consecutive record batches.
 
@@ -255,27 +295,8 @@ class RowPacker:
 
     def _head(self, end: int) -> None:
         """Write the header of the present batch, with its checksum."""
-        made: list[int] = self._made.tolist()
-        at, out = self._at, self._out
-        header = BatchHeader(
-            base_offset=made[BASE],
-            length=end - at - 12,
-            leader_epoch=made[EPOCH],
-            magic=MAGIC,
-            crc=0,
-            attributes=self._codec | (LOG_APPEND_TIME if made[KIND] else 0),
-            last_offset_delta=made[LAST] - made[BASE],
-            first_timestamp=made[FIRST_TIME],
-            max_timestamp=made[LATEST],
-            producer_id=-1,
-            producer_epoch=-1,
-            base_sequence=-1,
-            count=made[COUNT],
-        ).write()
-        view = out.data
-        view[at : at + HEADER_SIZE] = header
-        crc: int = google_crc32c.value(read_only(out[at + _SUMMED : end]))
-        view[at + _CRC_AT : at + _SUMMED] = crc.to_bytes(4, "big")
+        kind = LOG_APPEND_TIME if self._made[KIND] else 0
+        put_header(self._out, self._at, end, self._made, self._codec | kind)
 
     def _reserve(self, size: int) -> Iterator[PackedRun]:
         """Make room for so many bytes of a batch; yield what lies before it if that is full."""

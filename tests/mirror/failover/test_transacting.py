@@ -73,6 +73,6 @@ def test_an_open_transaction_of_a_mirror_that_died_is_ended_and_its_id_is_fenced
     with Admin(mirror.config.target, Side.TARGET) as admin:
         late = admin.producers.transactions(writer.transactional_id)
         with pytest.raises(RefusedError, match="INVALID_PRODUCER_EPOCH"):
-            late.add(old, place, Deadline.after(10))
+            late.add(old, [place], Deadline.after(10))
     produce(target, topic, numbered(500, 505))
     assert len(consume(target, topic)) == 105, "readers of committed records go on"

@@ -107,7 +107,7 @@ def test_a_run_of_an_older_towpath_is_fenced(
         mirror.catch_up()
         frozen = admin.producers.transactions(older)
         who = frozen.fence(Deadline.after(10))
-        frozen.add(who, TopicPartition(TopicName(mirror.topic), 0), Deadline.after(10))
+        frozen.add(who, [TopicPartition(TopicName(mirror.topic), 0)], Deadline.after(10))
         then.undo()
         produce(mirror.source.bootstrap, mirror.topic, numbered(10, 20))
         [done] = mirror.catch_up()

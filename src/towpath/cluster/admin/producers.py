@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from kafka.protocol.admin import DescribeProducersRequest, ListTransactionsRequest
+from kafka.protocol.producer import InitProducerIdRequest
 
 from towpath.cluster.admin.leaders import (
     KnownLeaders,
@@ -15,7 +16,7 @@ from towpath.cluster.admin.leaders import (
     each_partition,
 )
 from towpath.cluster.admin.markers import MarkersOf, refusal, write_markers
-from towpath.cluster.admin.transactions import Transactions
+from towpath.cluster.admin.transactions import ProducerEpoch, Transactions
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
 from towpath.cluster.metadata import Answers, ListedTransaction, ProducerState
@@ -58,9 +59,27 @@ class ProducerAdmin:
         """Return why the target refuses markers, `None` if it accepts them."""
         return refusal(self._control)
 
-    def transactions(self, transactional_id: str) -> Transactions:
-        """Return the transactions of a transactional id, without a request."""
-        return Transactions(self._control, transactional_id)
+    def transactions(self, transactional_id: str, timeout: float = 60.0) -> Transactions:
+        """Return the transactions of a transactional id, without a request.
+
+        Args:
+            transactional_id: The id.
+            timeout: Seconds after which a coordinator aborts a transaction that is open.
+        """
+        return Transactions(self._control, transactional_id, int(timeout * 1000))
+
+    def new_id(self) -> ProducerEpoch:
+        """Return a new producer id, for idempotent writes without transactions."""
+        what = "asking for a producer id"
+
+        def ask(deadline: Deadline) -> ProducerEpoch:
+            request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)
+            said = self._control.ask_any(request, deadline, what, newest=1)
+            if said.error_code:
+                raise refused(self._control.side, what, said.error_code)
+            return ProducerEpoch(said.producer_id, said.producer_epoch)
+
+        return self._control.retried(ask)
 
     def transactional_ids(self) -> dict[ProducerId, str]:
         """Return the transactional ids that the login may describe, by producer id (KIP-664).

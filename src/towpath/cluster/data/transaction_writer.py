@@ -67,7 +67,7 @@ class TransactionWriter:
         """
         deadline = Deadline.after(self._timeout)
         for tp, some in parts.items():
-            self._transactions.add(self._who, tp, deadline)
+            self._transactions.add(self._who, [tp], deadline)
             self._is_open = True
             self._append(tp, some)
         self._transactions.end(self._who, deadline, commit=True)

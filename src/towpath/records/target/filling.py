@@ -64,7 +64,7 @@ class PartitionFiller:
         """Take `count` offsets from `at` on in one transaction. Returns the new log end offset."""
         who = self._who
         assert who is not None  # noqa: S101  # by `fill`
-        self.transactions.add(who, self.tp, deadline)
+        self.transactions.add(who, [self.tp], deadline)
         if count > 1:
             records = filler(
                 count - 1,

@@ -78,7 +78,7 @@ class PartitionWriter:
         """
         deadline = Deadline.after(self.timeout)
         try:
-            self.transactions.add(self.who, self.tp, deadline)
+            self.transactions.add(self.who, [self.tp], deadline)
             bases = [TargetOffset(self._append(client, batch)) for batch in batches]
             self.transactions.end(self.who, deadline, commit=True)
             self._await_marker(client, bases[-1] + batches[-1].count, deadline)

@@ -1,0 +1,1 @@
+"""`df.write` and `df.writeStream` with `format("towpath")`: rows become records of Kafka topics."""

@@ -1,0 +1,69 @@
+"""What tasks tell their driver. It loads neither numba nor Arrow: each micro-batch imports it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql.datasource import WriterCommitMessage
+
+from towpath.cluster.admin.transactions import ProducerEpoch
+from towpath.model.nouns import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsWritten:
+    """The offsets of the records that a task wrote to a partition; others may lie between them.
+
+    Attributes:
+        tp: The partition.
+        first: The first offset.
+        last: The last one.
+        records: Number of records.
+    """
+
+    tp: TopicPartition
+    first: int
+    last: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlace:
+    """Which task of which batch it is.
+
+    Attributes:
+        task: Its number in the batch.
+        query: The id of the query, or of the run of a batch.
+        batch: The number of the micro-batch, 0 for a batch.
+        transactional_id: That of the task, `None` to write without transactions.
+    """
+
+    task: int
+    query: str
+    batch: int
+    transactional_id: str | None
+
+
+@dataclass(frozen=True)
+class TaskWritten(WriterCommitMessage):
+    """What a task wrote, for the driver.
+
+    Attributes:
+        place: The task.
+        who: The producer, `None` if nothing was to be written.
+        written: The offsets of its records.
+        driver: The producer of the driver that planned the batch, for its own transaction.
+        was_written: Whether the batch had been written before a restart, so that its rows were
+            passed over.
+    """
+
+    place: TaskPlace
+    who: ProducerEpoch | None = None
+    written: tuple[OffsetsWritten, ...] = ()
+    driver: ProducerEpoch | None = None
+    was_written: bool = False
+
+    @property
+    def records(self) -> int:
+        """Number of records."""
+        return sum(each.records for each in self.written)

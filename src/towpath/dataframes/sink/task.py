@@ -1,0 +1,169 @@
+"""What a task of a write does: its rows become records."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+import pyarrow as pa
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.admin.transactions import ProducerEpoch, Transactions
+from towpath.dataframes.errors import RowError
+from towpath.dataframes.sink.columns import RowBatch, grouped, joined, picked_rows, row_batch
+from towpath.dataframes.sink.messages import OffsetsWritten, TaskPlace, TaskWritten
+from towpath.dataframes.sink.options import SinkOptions
+from towpath.dataframes.sink.packer import BatchPacker
+from towpath.dataframes.sink.sender import BatchSender
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.runtime.clock import now_ms
+from towpath.runtime.deadline import Deadline
+from towpath.wire import plain
+
+_WAITING_BYTES = 32 << 20
+"""Bytes of records in unfinished batches from which on all are finished."""
+
+
+def write_task(
+    options: SinkOptions, place: TaskPlace, batches: Iterable[pa.RecordBatch]
+) -> TaskWritten:
+    """Write the rows of a task; its transaction, if it has one, stays open for the driver.
+
+    Raises:
+        ClusterError: The cluster refused a record, or did not answer.
+        RowError: A row cannot be a record.
+    """
+    with Admin(options.cluster, Side.TARGET) as admin:
+        writing = _Writing(options, place, admin)
+        try:
+            return writing.all_of(batches)
+        except BaseException:
+            writing.give_up()
+            raise
+
+
+class _Writing:
+    """The work of one task; nothing is asked of the cluster before there is a row."""
+
+    def __init__(self, options: SinkOptions, place: TaskPlace, admin: Admin) -> None:
+        self._options, self._place, self._admin = options, place, admin
+        self._transactions: Transactions | None = None
+        self._who: ProducerEpoch | None = None
+        self._sender = BatchSender(options.cluster, admin, place.transactional_id)
+        self._packers: dict[TopicPartition, BatchPacker] = {}
+        self._counts: dict[str, int] = {}
+        self._turn = random.randrange(1 << 20)  # noqa: S311, which partition begins is no secret
+
+    def all_of(self, batches: Iterable[pa.RecordBatch]) -> TaskWritten:
+        for batch in batches:
+            if len(batch):
+                self._take(row_batch(batch, self._options.topic))
+            if sum(each.waiting for each in self._packers.values()) > _WAITING_BYTES:
+                self._flush()
+        if self._who is None:
+            return TaskWritten(self._place)
+        self._flush()
+        written = self._sender.finish()
+        if self._options.receipts is not None:
+            self._tell(self._options.receipts, written)
+        return TaskWritten(self._place, self._who, tuple(written))
+
+    def give_up(self) -> None:
+        """End what was begun."""
+        self._sender.close()
+        if self._transactions is not None and self._who is not None and self._packers:
+            with suppress(ClusterError):  # another attempt ends it, or the broker
+                self._transactions.end(self._who, self._deadline(), commit=False)
+
+    def _deadline(self) -> Deadline:
+        return Deadline.after(self._options.cluster.request_timeout)
+
+    def _take(self, batch: RowBatch) -> None:
+        for topic, of_topic in batch.by_topic():
+            count = self._count(topic)
+            numbers = batch.partitions(topic, of_topic, count, self._turn % count)
+            parts = [*grouped(numbers)]
+            self._begin([TopicPartition(TopicName(topic), number) for number, _ in parts])
+            for number, picked in parts:
+                tp = TopicPartition(TopicName(topic), number)
+                rows = picked_rows(batch.rows, joined(of_topic, picked))
+                for sealed in self._packers[tp].take(rows):
+                    self._sender.send(tp, sealed)
+        self._turn += 1
+
+    def _count(self, topic: str) -> int:
+        """Return the number of partitions of a topic."""
+        if topic not in self._counts:
+            if topic == self._options.receipts:
+                raise RowError(f"topic {topic} is that of the receipts, and takes no rows")
+            info = self._admin.topics.find(TopicName(topic))
+            if info is None:
+                raise RowError(f"topic {topic} does not exist; create it first")
+            self._counts[topic] = len(info.partitions)
+        return self._counts[topic]
+
+    def _begin(self, tps: list[TopicPartition]) -> None:
+        """Take up partitions, in the transaction if there is one."""
+        new = [tp for tp in tps if tp not in self._packers]
+        if not new:
+            return
+        who = self._producer()
+        if self._transactions is not None:
+            self._transactions.add(who, new, self._deadline())
+        options = self._options
+        inside = self._transactions is not None
+        for tp in new:
+            self._packers[tp] = BatchPacker(
+                who, options.codec, options.batch_bytes, transactional=inside
+            )
+
+    def _producer(self) -> ProducerEpoch:
+        if self._who is None:
+            name, producers = self._place.transactional_id, self._admin.producers
+            if name is None:
+                self._who = producers.new_id()
+            else:
+                self._transactions = producers.transactions(name, self._options.timeout)
+                self._who = self._transactions.fence(self._deadline())
+        return self._who
+
+    def _flush(self) -> None:
+        for tp, packer in self._packers.items():
+            for sealed in packer.flush():
+                self._sender.send(tp, sealed)
+
+    def _tell(self, topic: str, written: list[OffsetsWritten]) -> None:
+        """Write to the topic of receipts which offsets the records have."""
+        info = self._admin.topics.find(TopicName(topic))
+        if info is None:
+            raise RowError(f"topic {topic} of the option receipts does not exist; create it first")
+        tp = TopicPartition(TopicName(topic), self._place.task % len(info.partitions))
+        who = self._producer()
+        if self._transactions is not None:
+            self._transactions.add(who, [tp], self._deadline())
+        batch = plain.encode(
+            [*_receipts(self._place, written)],
+            producer_id=who.producer_id,
+            producer_epoch=who.epoch,
+            base_sequence=0,
+            transactional=self._transactions is not None,
+        )
+        sender = BatchSender(self._options.cluster, self._admin, self._place.transactional_id)
+        try:
+            sender.send(tp, (memoryview(batch), len(written)))
+            sender.finish()
+        finally:
+            sender.close()
+
+
+def _receipts(place: TaskPlace, written: list[OffsetsWritten]) -> Iterator[plain.Record]:
+    for each in written:
+        told = {
+            "query": place.query, "batch": place.batch, "task": place.task,
+            "topic": each.tp.topic, "partition": each.tp.partition,
+            "first": each.first, "last": each.last, "records": each.records,
+        }  # fmt: skip
+        yield plain.Record(str(each.tp).encode(), json.dumps(told).encode(), timestamp=now_ms())
