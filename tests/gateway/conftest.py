@@ -21,9 +21,9 @@ def gateway_link(
         next(iter(AdminClient({"bootstrap.servers": each.bootstrap}).list_topics().brokers))
         for each in (source, target)
     ]
-    first, one, two = (f"127.0.0.1:{each}" for each in ports.reserve(3))
+    first, one, two, metrics = (f"127.0.0.1:{each}" for each in ports.reserve(4))
     gateway = f"{{listen: '{first}', nodes: {{{of[0]}: '{one}'}}, targets: {{{of[1]}: '{two}'}},"
-    gateway += " hold: 15s}"
+    gateway += f" hold: 15s, metrics: '{metrics}'}}"
     made = Link(tmp_path, source, target, new_name("moves"), gateway=gateway, timeout="10s")
     yield made
     for program in made.programs:

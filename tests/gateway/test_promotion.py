@@ -22,6 +22,8 @@ from tests.support.clients.moving import PARTITIONS, Read, Traffic, require_whol
 from tests.support.here import Here
 from tests.support.kafka import create_topic, end_offsets, wait_until
 from tests.support.links import Link, end
+from tests.support.pages.scrape import Scrape
+from towpath.gateway import metric_names
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -92,8 +94,22 @@ def go_there(link: Link, here: Here, traffic: Traffic, seen: Moved, *groups: str
     shown = here("link", "show", str(link.file), "-o", "json").json
     (row,) = shown["topics"]
     assert (row["promoted"], row["reasons"], len(shown["link"]["gateways"])) == (True, [], 1)
+    assert_counted(Scrape(link.gateway.split("'")[-2]))
     twice = {group: max(Counter(read).values()) for group, read in traffic.read.items()}
     assert twice == dict.fromkeys(groups, 1), "nothing is read twice"
+
+
+def assert_counted(got: Scrape) -> None:
+    """What a gateway serves tells of its clients, and that a topic moved once."""
+    assert {each.name.removesuffix("_total") for each in metric_names.ALL} == {
+        each.name for each in got.families
+    }
+    assert got.get("towpath_gateway_moves_total", way="promote", outcome="done") == 1
+    assert got.get("towpath_gateway_held_seconds_count", way="promote") == 1
+    for name in ("connections", "broker_connections", "promoted_topics"):
+        assert (got.get(f"towpath_gateway_{name}") or 0) > 0, name
+    for direction in ("request", "answer"):
+        assert (got.get("towpath_gateway_bytes_total", direction=direction) or 0) > 10_000
 
 
 def go_back(link: Link, here: Here, traffic: Traffic, seen: Moved, *groups: str) -> None:

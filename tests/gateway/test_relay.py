@@ -11,6 +11,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
 from towpath.gateway.answers import AnswerChanges
 from towpath.gateway.legs import BrokerConnection
+from towpath.gateway.measure import ConnectionCounts
 from towpath.gateway.nodes import RelayedNodes
 from towpath.gateway.own import OwnAnswers
 from towpath.gateway.relay import ClientConnection
@@ -27,6 +28,7 @@ class Seen:
 
     def __init__(self) -> None:
         self.why: list[str] = []
+        self.counts = ConnectionCounts()
 
     def opened(self, client: ClientConnection) -> None:
         del client

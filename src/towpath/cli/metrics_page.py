@@ -99,6 +99,14 @@ migration has `metrics.listen`; `/ready` answers 200 once the cluster was looked
 the last look saw, and nothing else.
 
 """
+_GATEWAY = """
+## Metrics of a gateway
+
+`towpath gateway` serves these where the section `gateway` of the link's file has `metrics`;
+`/ready` answers 200 once clients can connect. Counters begin at 0 with each gateway. What names
+topics, groups or clients is not among them.
+
+"""
 _REPLICATOR = """
 ## The metrics of kafka-replicator
 
@@ -132,6 +140,7 @@ NAMES = {
     "towpath.archive.metrics.run_names": _ARCHIVE,
     "towpath.archive.metrics.restore_names": _RESTORE,
     "towpath.kraft.metrics.names": _KRAFT,
+    "towpath.gateway.metric_names": _GATEWAY,
 }
 """Modules that name the metrics of a product, and what the page says before their table."""
 

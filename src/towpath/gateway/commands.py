@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
+from towpath import __version__
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
@@ -12,14 +13,18 @@ from towpath.cluster.connect.exchange import address_text
 from towpath.gateway.greeting import look
 from towpath.gateway.json_outputs import GatewayJson, RelayedNodeJson
 from towpath.gateway.listening import gateway_section
+from towpath.gateway.measure import GatewayMeter, measured
 from towpath.gateway.nodes import shown
 from towpath.gateway.promotions import Promotions
 from towpath.gateway.server import Behind, Gateway
 from towpath.ledger.link import OpenLink, open_link
+from towpath.metering.serving import served
 from towpath.runtime import log
 from towpath.runtime.log import LogLevel, LogWanted
 from towpath.settings import load
 from towpath.settings.sections.gateway import GatewayConfig
+
+_SECOND = 1.0
 
 
 def gateway(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
@@ -31,10 +36,10 @@ def gateway(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     with stopping() as stop:
         behind = look(config)
         with open_link(config) as link:
-            served = asyncio.run(_serve(link, section, behind, stop))
-    counts = served.counts
+            ended = asyncio.run(_serve(link, section, behind, stop))
+    counts = ended.counts
     said = f"stopped: {counts.all} connections, {counts.ended} ended by the gateway"
-    show(line(said), _as_json(served, behind))
+    show(line(said), _as_json(ended, behind))
     return 0
 
 
@@ -56,9 +61,21 @@ async def _serve(
         at, real = address_text(node.shown), address_text(node.broker)
         out.print(line(f"  broker {shown(number)} at {at} is broker {number} at {real}"))
     promotions.start(asyncio.get_running_loop())
-    await gateway.serve(stop)
+    meter = GatewayMeter()
+    counting = asyncio.create_task(_count(meter, gateway, promotions))
+    measure = lambda: measured(meter, __version__, link.name, promotions.name)  # noqa: E731
+    with served(section.metrics_address, meter, measure, key="gateway.metrics"):
+        await gateway.serve(stop)
+    counting.cancel()
     await asyncio.get_running_loop().run_in_executor(None, promotions.end)
     return gateway
+
+
+async def _count(meter: GatewayMeter, gateway: Gateway, promotions: Promotions) -> None:
+    """Tell the meter each second what is counted."""
+    while True:
+        meter.tell(gateway.counted(promotions.counts))
+        await asyncio.sleep(_SECOND)
 
 
 def _as_json(gateway: Gateway, behind: Behind) -> GatewayJson:

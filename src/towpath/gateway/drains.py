@@ -33,6 +33,11 @@ class Drains:
         self._legs.discard(leg)
 
     @property
+    def connections(self) -> int:
+        """How many connections there are."""
+        return len(self._legs)
+
+    @property
     def doubtful(self) -> float:
         """Seconds for which nobody knows what brokers still write, 0 if everything is known."""
         return max(0.0, self._doubt + DOUBT - self._now())

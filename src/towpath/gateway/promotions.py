@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 
 from towpath.gateway.book import GatewayBook, done_state
+from towpath.gateway.measure import MoveCounts
 from towpath.gateway.promoter import Promoter
 from towpath.gateway.workplace import PromotingGateway, PromotionPlace
 from towpath.ledger.entries import Promotion
@@ -32,6 +33,9 @@ class Promotions:
         link: The link, opened for this object alone.
         gateway: The gateway.
         stop: Set when the gateway shall end; a promotion that is not decided is undone.
+
+    Attributes:
+        counts: What became of requests.
     """
 
     def __init__(self, link: OpenLink, gateway: PromotingGateway, stop: threading.Event) -> None:
@@ -42,8 +46,14 @@ class Promotions:
         self._stop = stop
         self._said: dict[str, float] = {}
         self._answers = list[Promotion]()
+        self.counts = MoveCounts()
         self._viewed = time.monotonic()
         self._thread = threading.Thread(target=self._listen, name="promotions", daemon=True)
+
+    @property
+    def name(self) -> str:
+        """The gateway's own name."""
+        return self._book.name
 
     def begin(self) -> None:
         """Take in what is promoted, before clients are served.
@@ -96,6 +106,7 @@ class Promotions:
         self._book.forget(asked)
         if done is None:
             return
+        self.counts.done(done)
         if done.state == done_state(asked).value:
             self._tell(done.reasons)
         self._answers.append(done)
@@ -118,5 +129,6 @@ class Promotions:
             if is_error and now - self._said.get(code, -_REPEAT) < _REPEAT:
                 continue
             self._said[code] = now
+            self.counts.trouble(why)
             facts = {"code": code, "why": str(why)}
             log.event("promotion.trouble", self._link.name, "", facts, trouble=True)

@@ -14,13 +14,16 @@ from typing import Protocol
 
 from towpath.gateway.frames import SMALLEST, FrameError, Frames, Head, head
 from towpath.gateway.legs import BrokerConnection
+from towpath.gateway.measure import ConnectionCounts
 from towpath.gateway.routes import BrokerPlace
 from towpath.gateway.steering import Steering
 from towpath.gateway.steps import RequestStep, Sent
 
 
 class Told(Protocol):
-    """Told of what connections do."""
+    """Told of what connections do; `counts` are what they count themselves."""
+
+    counts: ConnectionCounts
 
     def opened(self, client: ClientConnection) -> None:
         """Count a connection of a client."""
@@ -88,8 +91,12 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Relay the requests that are whole."""
+        counts = self._told.counts
+        counts.received += len(data)
         try:
-            self._queue.extend(self._frames.cut(data))
+            found = self._frames.cut(data)
+            counts.requests += len(found)
+            self._queue.extend(found)
         except FrameError as error:
             self.go_on()
             self.end(str(error))
@@ -108,6 +115,11 @@ class ClientConnection(asyncio.Protocol):
             self._queue.clear()
             self.end(str(error))
         self.release(self._queue)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether its next request is held."""
+        return bool(self._queue)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the brokers' connections, too; what writes is waited for."""
@@ -215,3 +227,5 @@ class ClientConnection(asyncio.Protocol):
             self._due.popleft()
             if not due.step.silent:
                 self._transport.write(due.whole)
+                self._told.counts.answers += 1
+                self._told.counts.sent += len(due.whole)

@@ -7,7 +7,7 @@ import itertools
 import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from towpath.cluster.connect.exchange import Address, Versions, address_text
 from towpath.cluster.connect.security import ssl_context
@@ -16,6 +16,7 @@ from towpath.gateway.answers import AnswerChanges
 from towpath.gateway.apis import relayed
 from towpath.gateway.drains import Drains
 from towpath.gateway.legs import BrokerConnection
+from towpath.gateway.measure import ConnectionCounts, GatewayCounts, MoveCounts
 from towpath.gateway.merging import Merging
 from towpath.gateway.nodes import RelayedNode, RelayedNodes
 from towpath.gateway.own import OwnAnswers
@@ -52,14 +53,6 @@ class Behind:
     cluster: ClusterId
     targets: tuple[Broker, ...] = ()
     away: ClusterError | None = None
-
-
-@dataclass(slots=True)
-class ConnectionCounts:
-    """Connections of clients: all so far, and those that the gateway ended."""
-
-    all: int = 0
-    ended: int = 0
 
 
 class Gateway:
@@ -117,6 +110,18 @@ class Gateway:
         for client in [*self._clients]:
             client.end("")
         self._close()
+
+    def counted(self, moves: MoveCounts) -> GatewayCounts:
+        """Return what is counted now, with what became of requests to move topics."""
+        return GatewayCounts(
+            connections=replace(self.counts),
+            moves=moves,
+            clients=len(self._clients),
+            waiting=sum(client.is_waiting for client in self._clients),
+            brokers=self._drains.connections,
+            promoted=len(self.routes.topics),
+            away=self.routes.source_away,
+        )
 
     def opened(self, client: ClientConnection) -> None:
         """Count a connection of a client."""

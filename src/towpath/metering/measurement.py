@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from towpath.metering.metric import Metric
 
 Labels = tuple[str, ...]
-Value = float | tuple[int, int]
+Value = float | tuple[int, float]
 """A number; of a summary, how many things and their sum."""
 Samples = Iterable[tuple[Labels, Value]]
 """Values by labels, which come in the order in which the metric names them."""

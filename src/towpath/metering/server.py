@@ -49,18 +49,21 @@ class MetricsServer:
         address: Host and port to listen on.
         meter: Tells whether the run is alive.
         measure: Yields every metric, for each scrape anew.
+        key: What names the address in the file.
 
     Raises:
         ConfigError: The address cannot be listened on.
     """
 
-    def __init__(self, address: tuple[str, int], meter: Measured, measure: Measure) -> None:
+    def __init__(
+        self, address: tuple[str, int], meter: Measured, measure: Measure, key: str = KEY
+    ) -> None:
         registry = CollectorRegistry()
         registry.register(MeasurementCollector(measure))
         try:
             self._server = _Server(address, meter, registry)
         except OSError as error:
-            raise ConfigError((ConfigProblem(KEY, _sentence(address, error)),)) from error
+            raise ConfigError((ConfigProblem(key, _sentence(address, error)),)) from error
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(_POLL,), name="towpath-metrics"
         )

@@ -11,7 +11,11 @@ from towpath.metering.meter import Measured
 
 @contextmanager
 def served(
-    address: tuple[str, int] | None, meter: Measured, measure: Callable[[], Iterable[Measurement]]
+    address: tuple[str, int] | None,
+    meter: Measured,
+    measure: Callable[[], Iterable[Measurement]],
+    *,
+    key: str = "metrics.listen",
 ) -> Iterator[None]:
     """Serve metrics for Prometheus, within the context.
 
@@ -19,9 +23,10 @@ def served(
         address: Host and port to listen on; `None` where the file asks for no metrics.
         meter: Tells whether the command is alive.
         measure: Yields every metric, for each scrape anew.
+        key: What names the address in the file.
 
     Raises:
-        ConfigError: The address of `metrics.listen` cannot be listened on.
+        ConfigError: The address cannot be listened on.
     """
     if address is None:
         yield
@@ -29,5 +34,5 @@ def served(
     # Importing prometheus-client takes a tenth of a second, and not every command needs it.
     from towpath.metering.server import MetricsServer  # noqa: PLC0415
 
-    with MetricsServer(address, meter, measure):
+    with MetricsServer(address, meter, measure, key):
         yield

@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 from tests.support.pages.scrape import Scrape
 from towpath.archive.metrics import restore_names
 from towpath.archive.metrics import run_names as archive_names
+from towpath.gateway import metric_names as gateway_names
 from towpath.kraft.metrics import names as kraft_names
 from towpath.mirror.metrics.names import ALL
 
@@ -65,7 +66,7 @@ def assert_served(got: Scrape) -> None:
     The labels of a metric that has no series now, such as one of errors, are those of its name.
     """
     assert {m.name.removesuffix("_total") for m in ALL} == {each.name for each in got.families}
-    named = (*ALL, *archive_names.ALL, *restore_names.ALL, *kraft_names.ALL)
+    named = (*ALL, *archive_names.ALL, *restore_names.ALL, *kraft_names.ALL, *gateway_names.ALL)
     labels = {series: {*m.labels} for m in named for series in m.series}
     assert got.labels == {name: labels[name] for name in got.labels}
     wrong = {where: [*unknown(text, labels)] for where, text in expressions().items()}

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from towpath.settings.address import check_address, host_and_port
+from towpath.settings.address import check_address, host_and_port, listen_address
 from towpath.settings.shape import Section
 from towpath.settings.units import Duration, between
 
@@ -51,6 +51,18 @@ class GatewayConfig(Section):
         description="How long producers wait at most while topics are promoted; after that the"
         " promotion is undone, and they go on at the source.",
     )
+
+    metrics: Annotated[str, AfterValidator(listen_address)] | None = Field(
+        None,
+        description="HOST:PORT where `towpath gateway` serves its metrics under `/metrics`, such as"
+        " `127.0.0.1:9405`; another one than `metrics.listen`, where the run serves its own."
+        " Default: not served.",
+    )
+
+    @property
+    def metrics_address(self) -> tuple[str, int] | None:
+        """Host and port where metrics are served, `None` if they are not."""
+        return host_and_port(self.metrics) if self.metrics else None
 
     @property
     def address(self) -> tuple[str, int]:

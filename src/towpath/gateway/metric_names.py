@@ -1,0 +1,92 @@
+"""The names of all metrics of a gateway."""
+
+from __future__ import annotations
+
+from towpath.metering.metric import Metric, counter, gauge, summary
+
+INFO = gauge(
+    "towpath_gateway_info",
+    "1",
+    "Always 1; the labels tell the version of Towpath, the link, and the gateway's own name, as"
+    " `towpath link show` has it.",
+    labels=("version", "link", "gateway"),
+)
+CONNECTIONS = gauge("towpath_gateway_connections", "connections", "Connections of clients now.")
+ALL_CONNECTIONS = counter(
+    "towpath_gateway_connections_total", "connections", "Connections that clients opened."
+)
+ENDED = counter(
+    "towpath_gateway_ended_connections_total",
+    "connections",
+    "Connections of clients that the gateway ended, each with a line in the log.",
+)
+BROKERS = gauge(
+    "towpath_gateway_broker_connections",
+    "connections",
+    "Connections to brokers of both clusters now.",
+)
+FRAMES = counter(
+    "towpath_gateway_frames_total",
+    "frames",
+    "Frames by direction: `request` from clients, `answer` to clients.",
+    labels=("direction",),
+)
+BYTES = counter(
+    "towpath_gateway_bytes_total", "bytes", "Bytes by direction, likewise.", labels=("direction",)
+)
+WAITING = gauge(
+    "towpath_gateway_waiting_connections",
+    "connections",
+    "Connections of clients whose next request is held, as topics or groups move.",
+)
+PROMOTED = gauge(
+    "towpath_gateway_promoted_topics", "topics", "Topics that the target serves, of this link."
+)
+MOVES = counter(
+    "towpath_gateway_moves_total",
+    "moves",
+    "Requests to `promote` and to `revert` (`way`) by what became of them: `done`, `undone` or"
+    " `refused`; rehearsals are not counted.",
+    labels=("way", "outcome"),
+)
+HELD = summary(
+    "towpath_gateway_held_seconds",
+    "seconds",
+    "How long producers were held by moves that were done.",
+    labels=("way",),
+)
+SILENT = summary(
+    "towpath_gateway_silent_seconds",
+    "seconds",
+    "How long consumers were held by moves that were done.",
+    labels=("way",),
+)
+TROUBLES = counter(
+    "towpath_gateway_troubles_total",
+    "troubles",
+    "What somebody must see to, by its code: `PROMOTE_STRAY`, `PROMOTE_OPEN`, or `ERROR` for a"
+    " cluster that does not answer. Each has a line in the log.",
+    labels=("code",),
+)
+AWAY = gauge(
+    "towpath_gateway_source_away",
+    "1",
+    "1 while the source does not answer and promoted topics are served without it, else 0.",
+)
+
+ALL: tuple[Metric, ...] = (
+    INFO,
+    CONNECTIONS,
+    ALL_CONNECTIONS,
+    ENDED,
+    BROKERS,
+    FRAMES,
+    BYTES,
+    WAITING,
+    PROMOTED,
+    MOVES,
+    HELD,
+    SILENT,
+    TROUBLES,
+    AWAY,
+)
