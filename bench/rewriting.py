@@ -1,7 +1,7 @@
 """`bench/rewrite`: what it costs to change records, beside plain copying and MirrorMaker 2.
 
-MirrorMaker 2 has a transform for headers and one that filters; none rewrites schema ids, so it
-copies plainly there, which costs it less.
+With `--before CLONE`, an earlier build is beside them. MirrorMaker 2 has a transform for headers
+and one that filters; none rewrites schema ids, so it copies plainly there, which costs it less.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support.registries.registry import LocalRegistry, fetch, record
 
 from bench import frames, throughput
 from bench.arena import Arena
-from bench.copiers import Wish, towpath_environment
+from bench.copiers import Before, Wish, towpath_environment
 from bench.data import SETS, Prepared
 from bench.kernels import HEAD, IDS, PROVENANCE, framed_batches, micro
 from bench.meter import machine
@@ -92,6 +92,7 @@ PARTS = (*(each.name for each in SCENARIOS), SPARK, MICRO)
 def main() -> int:
     """Measure, and write the page and the figures; return 1 when something failed."""
     wish = _arguments()
+    Before.clone = wish.before or Before.clone
     towpath_environment(ROOT)
     told = machine()
     found: dict[str, Any] = {"machine": told, "size": wish.size, "runs": {}, "trouble": []}
@@ -114,12 +115,12 @@ def _whole(wish: argparse.Namespace, home: Path, found: dict[str, Any]) -> None:
         for scenario in SCENARIOS:
             if scenario.name not in wish.sets:
                 continue
-            for who in ("mm2", "towpath"):
+            for who in ("mm2", *(("before",) if wish.before else ()), "towpath"):
                 if who in wish.skip:
                     continue
                 with suite.caught(scenario.name, who):
                     lines = scenario.lines
-                    if scenario.name == "ids" and who == "towpath":
+                    if scenario.name == "ids" and who != "mm2":
                         lines = stack.enter_context(_registries(home))
                     run = _copied(suite, arena, replace(scenario, lines=lines), who, prepared)
                     found["runs"].setdefault(scenario.name, {})[who] = run
@@ -199,6 +200,7 @@ def _page(found: dict[str, Any]) -> Iterator[str]:
     yield from (f"- {name}: {value}" for name, value in found["machine"].items())
     if found["runs"]:
         yield from ("", "## Between brokers", "", *_runs(found["runs"]), "", *_goals(found["runs"]))
+        yield from ("", *_beside_before(found["runs"]))
         yield from ("", *_METHOD)
     if found.get("spark"):
         yield from ("", "## PySpark jobs", "", *frames.page(found["spark"]), "", _JOBS)
@@ -260,12 +262,28 @@ def _goals(runs: dict[str, Any]) -> Iterator[str]:
     yield from table(head, rows)
 
 
+def _beside_before(runs: dict[str, Any]) -> Iterator[str]:
+    rows = [
+        (
+            scenario.name, f"{by['before']['cpu_per_gib']['copier']}",
+            f"{by['towpath']['cpu_per_gib']['copier']}",
+            f"{by['towpath']['cpu_per_gib']['copier'] / by['before']['cpu_per_gib']['copier']:.2f}",
+            f"{by['towpath']['wire_mib_per_s'] / by['before']['wire_mib_per_s']:.2f}",
+        )
+        for scenario in SCENARIOS
+        if {"before", "towpath"} <= (by := runs.get(scenario.name, {})).keys()
+    ]  # fmt: skip
+    head = ("change", "CPU s per GiB before", "now", "ratio", "rate / rate before")
+    yield from table(head, rows) if rows else ()
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/rewrite", description=__doc__)
     parser.add_argument("--size", choices=sorted(SCALES), default="full")
     parser.add_argument("--sets", type=some_of(PARTS), default=PARTS, help=", ".join(PARTS))
     parser.add_argument("--records", type=float, default=1.0, help="factor on the records")
     parser.add_argument("--skip", type=some_of([*COPIERS]), default=(), help=", ".join(COPIERS))
+    parser.add_argument("--before", type=Path, help="clone of an earlier build, beside this one")
     parser.add_argument("--home", type=Path, help="folder for the data, removed at the end")
     parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()

@@ -8,7 +8,6 @@ command that was asked for is imported, so `towpath --help` and `towpath lint` n
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import traceback
@@ -25,6 +24,7 @@ from towpath.cli.signals import INTERRUPTED, SignalledError, interrupting
 from towpath.model.errors import ConfigError, TowpathError
 from towpath.model.extras import missing_extra, require_spark
 from towpath.model.foreign import foreign, printed, watch_threads
+from towpath.runtime.garbage import collect_seldom
 
 COMMANDS = {
     "init": "Write a commented example file to start from.",
@@ -85,14 +85,11 @@ _SPARK = {
 """Commands that need the extra `spark`."""
 _SLOW = {"run", "cutover", "failback", "verify", "restore"}
 """Commands that import for a second or more before they can show anything."""
-_COLLECT = 50_000, 20, 100
-"""Python's default looks for cycles after every 700 new objects. A link of 20,000 partitions makes
-millions that stay, and hardly any cycle: that took a quarter of its start."""
 
 
 def run() -> None:
     """Run the program on the arguments of this process."""
-    gc.set_threshold(*_COLLECT)
+    collect_seldom()
     # To look for plugins, pydantic would read the metadata of every package that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     watch_threads()

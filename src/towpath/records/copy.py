@@ -40,6 +40,7 @@ from towpath.records.target.opening import Opener
 from towpath.records.twins import SliceTwins
 from towpath.records.watch import SessionWatch, SliceEnd
 from towpath.records.work import CopySlice, Slice, Summary, Throttled
+from towpath.runtime.garbage import collect_seldom
 
 _TURN = 0.25
 _AGAIN = 1.0
@@ -102,6 +103,7 @@ def land(
         ClusterError: The target could not be reached at all.
         RepeatedError: Spark has begun the slice again elsewhere.
     """
+    collect_seldom()
     with ExitStack() as stack:
         known = ClusterIdentity(Side.TARGET, work.target_cluster, work.ledger)
         target = stack.enter_context(Admin(work.target, Side.TARGET, known))

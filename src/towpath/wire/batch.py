@@ -130,13 +130,14 @@ def _scan(buffer: Any, start: Any, end: Any, table: Any) -> Any:
     return rows
 
 
-def scan(buffer: Buffer, start: int, end: int) -> Table:
+def scan(buffer: Buffer, start: int, end: int, most: int | None = None) -> Table:
     """Find the complete batches between two positions.
 
     Args:
         buffer: Bytes as a broker sent them.
         start: Position of the first batch.
         end: Position after the last byte of this partition.
+        most: Upper bound on the batches, by default none.
 
     Returns:
         One row per batch, with the columns named above.
@@ -146,7 +147,7 @@ def scan(buffer: Buffer, start: int, end: int) -> Table:
     """
     if not 0 <= start <= end <= len(buffer):
         raise CorruptBatchError(f"range {start} to {end} in a buffer of {len(buffer)} bytes")
-    table = np.empty((max(1, (end - start) // HEADER_SIZE), COLUMNS), np.int64)
+    table = np.empty((most or max(1, (end - start) // HEADER_SIZE), COLUMNS), np.int64)
     rows = int(_scan(buffer, start, end, table))
     if rows < 0:
         at = -rows - 1

@@ -15,19 +15,21 @@ import numpy as np
 
 from towpath.model.changes import BadRecord, Framing, RecordChange, RecordOrigin
 from towpath.model.errors import CorruptBatchError
-from towpath.wire import changing, framing, judging, opened, translate
+from towpath.wire import changing, framing, judging, opened, report, translate
 from towpath.wire.batch import CODEC_MASK, NO_END, Buffer, Table
-from towpath.wire.codec import LIMIT, NAMES
+from towpath.wire.codec import LIMIT, LZ4, NAMES
 from towpath.wire.heading import MARK
 from towpath.wire.ids import IdTable, SchemaName, name_of
 from towpath.wire.naming import Part
-from towpath.wire.opened import OpenedBatches, read_only
+from towpath.wire.opened import OpenedBatches, PackedSource, read_only
 from towpath.wire.program import BAD, KEYS_ON, VALUES_ON, Program
 from towpath.wire.tally import COLUMNS, NOTHING_DONE, OffsetTally
 
 _LARGEST_PAYLOAD = 64 << 20
 """Upper bound of the size of a payload that Glue's serializer compressed, in bytes."""
 _PARTS = (Part.KEY, Part.VALUE)
+_PIECES = 4
+"""Upper bound of the pieces of a record that stay the same and are noted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +145,9 @@ class Changer:
         run = self._run(source)
         out = np.array(source.data)
         run.go(source, np.array([*bounds[:2], 1]), self._tables(), out, source.batches.copy())
-        if run.state[judging.KEPT] < source.count():
+        if run.state[report.KEPT] < source.count():
             return None
-        made = OpenedBatches(read_only(out), source.batches)
+        made = OpenedBatches(read_only(out), source.batches, run.origin(source))
         return run.changed(self._recoded(source, made) if self.change.codec else made, source)
 
     def _moved(self, source: OpenedBatches, bounds: Table) -> ChangedRecords:
@@ -155,11 +157,15 @@ class Changer:
         made = source.batches.copy()
         run = self._run(source)
         run.go(source, bounds, tables, out, made)
-        changed = OpenedBatches(read_only(out[: run.state[judging.AT]]), made)
+        written = read_only(out[: run.state[report.AT]])
+        # Most matches are with the record before, which is gone where every second one is dropped.
+        whole = run.state[report.KEPT] == source.count()
+        changed = OpenedBatches(written, made, run.origin(source) if whole else None)
         return run.changed(self._recoded(source, changed), source)
 
     def _run(self, source: OpenedBatches) -> _Run:
-        return _Run.of(self._program, source.count(), self.change.rules)
+        noted = source.origin is not None and self.change.codec in (None, NAMES[LZ4])
+        return _Run.of(self._program, source.count(), self.change.rules, noted=noted)
 
     def _tables(
         self, packed: Table | None = None, payloads: bytes | bytearray = b""
@@ -202,22 +208,25 @@ class Changer:
         if self.change.codec is not None:
             codec = NAMES.index(self.change.codec)
             batches[:, opened.ATTRIBUTES] = batches[:, opened.ATTRIBUTES] & ~CODEC_MASK | codec
-        return OpenedBatches(made.data, batches)
+        return OpenedBatches(made.data, batches, made.origin)
 
 
 def _narrowed(source: OpenedBatches) -> OpenedBatches:
     """Return the same batches without the bytes before and behind them."""
-    if not len(source.batches):
+    if len(source.batches) < 2 and source.size() == len(source.data):
         return source
     batches = source.batches.copy()
     first, end = int(batches[:, opened.START].min()), int(batches[:, opened.END].max())
     batches[:, opened.START : opened.END + 1] -= first
-    return OpenedBatches(source.data[first:end], batches)
+    return OpenedBatches(source.data[first:end], batches, source.origin)
 
 
 def _whole(source: OpenedBatches, first: int, end: int) -> bool:
     """Whether no record of the batches lies outside a range of offsets."""
     base = source.batches[:, opened.BASE]
+    if len(base) == 1:
+        last = int(base[0]) + int(source.batches[0, opened.LAST_DELTA])
+        return first <= int(base[0]) and last < end
     return bool((base >= first).all() and (base + source.batches[:, opened.LAST_DELTA] < end).all())
 
 
@@ -237,13 +246,13 @@ class _Run:
 
     program: tuple[object, ...]
     scratch: tuple[object, ...]
-    report: tuple[Table, Table, Table, Table]
+    report: tuple[Table, Table, Table, Table, Table]
     rules: tuple[str, ...]
 
     @classmethod
-    def of(cls, program: Program, records: int, rules: tuple[str, ...]) -> _Run:
-        state = np.zeros(judging.STATE, np.int64)
-        state[judging.HALT_OFFSET] = -1
+    def of(cls, program: Program, records: int, rules: tuple[str, ...], *, noted: bool) -> _Run:
+        state = np.zeros(report.STATE, np.int64)
+        state[report.HALT_OFFSET] = -1
         scratch = (
             np.zeros(8, np.int64),
             np.zeros((len(program.names), MARK), np.int64),
@@ -251,13 +260,14 @@ class _Run:
             np.zeros(3, np.int64),
             np.zeros(judging.PLACE, np.int64),
         )
-        report = (
+        reported = (
             state,
             np.empty((max(1, records), judging.ASIDE_COLUMNS), np.int64),
             np.empty((judging.MOST_UNKNOWN, judging.UNKNOWN_COLUMNS), np.int64),
             np.empty((max(1, records), COLUMNS), np.int64),
+            np.empty((_PIECES * records + 1 if noted else 0, 3), np.int64),
         )
-        return cls(program.arrays, scratch, report, rules)
+        return cls(program.arrays, scratch, reported, rules)
 
     @property
     def state(self) -> Table:
@@ -280,18 +290,27 @@ class _Run:
                 f"batch {bad} of {len(source.batches)}: {changing.REASONS[reason]}"
             )
 
+    def origin(self, source: OpenedBatches) -> PackedSource | None:
+        """Return what the written records come from."""
+        state, pieces = self.state, self.report[4]
+        if source.origin is None or not len(pieces):
+            return None
+        return PackedSource(
+            source.origin.packed, source.origin.size, pieces[: state[report.PIECES]]
+        )
+
     def changed(self, made: OpenedBatches, source: OpenedBatches) -> ChangedRecords:
-        state, asides, unknown, done = self.report
+        state, asides, unknown, done, _ = self.report
         halt = None
-        if state[judging.HALT_OFFSET] >= 0:
-            halt = Halt(int(state[judging.HALT_OFFSET]), _code(state[judging.HALT_CODE]))
+        if state[report.HALT_OFFSET] >= 0:
+            halt = Halt(int(state[report.HALT_OFFSET]), _code(state[report.HALT_CODE]))
         return ChangedRecords(
             opened=made,
-            kept=int(state[judging.KEPT]),
-            tally=OffsetTally(done[: state[judging.NOTED]].copy(), self.rules),
-            aside=tuple(_aside(source, row) for row in asides[: state[judging.ASIDE]].tolist()),
+            kept=int(state[report.KEPT]),
+            tally=OffsetTally(done[: state[report.NOTED]].copy(), self.rules),
+            aside=tuple(_aside(source, row) for row in asides[: state[report.ASIDE]].tolist()),
             halt=halt,
-            unknown=tuple(map(_unknown, unknown[: state[judging.UNKNOWN]].tolist())),
+            unknown=tuple(map(_unknown, unknown[: state[report.UNKNOWN]].tolist())),
         )
 
 

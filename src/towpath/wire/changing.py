@@ -9,8 +9,9 @@ import numpy as np
 from towpath.wire import framing, opened, program, rows, translate, varint
 from towpath.wire.batch import CONTROL, LOG_APPEND_TIME
 from towpath.wire.heading import VALUE_AT, put_header_id
-from towpath.wire.judging import AT, HALT_OFFSET, KEPT, id_header, judge
+from towpath.wire.judging import id_header, judge
 from towpath.wire.loops import READ_ONLY, inlined, loop
+from towpath.wire.report import AT, HALT_OFFSET, KEPT, keep_until
 from towpath.wire.writing import put_record
 
 FIRST, LAST, IN_PLACE = range(3)
@@ -27,7 +28,7 @@ _PROGRAM = (
 )
 _TABLES = f"Tuple((int64[:, ::1], int64[:, ::1], int64[::1], int64[:, ::1], {READ_ONLY}))"
 _SCRATCH = "Tuple((int64[::1], int64[:, ::1], int64[:, ::1], int64[::1], int64[::1]))"
-_REPORT = "Tuple((int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]))"
+_REPORT = "Tuple((int64[::1], int64[:, ::1], int64[:, ::1], int64[:, ::1], int64[:, ::1]))"
 
 
 @inlined
@@ -40,6 +41,7 @@ def _read(data: Any, position: Any, stop: Any, batch: Any, scratch: Any) -> Any:
     if not rows.parse_record(data, head, head + length, row):
         return np.int64(-3)
     place[2], place[3], place[6] = row[rows.TIME], row[rows.OFFSET], data[head]
+    place[7] = head
     row[rows.TIME] += batch[opened.FIRST_TIME]
     if batch[opened.ATTRIBUTES] & LOG_APPEND_TIME:
         row[rows.TIME] = batch[opened.MAX_TIME]
@@ -48,16 +50,24 @@ def _read(data: Any, position: Any, stop: Any, batch: Any, scratch: Any) -> Any:
 
 
 @inlined
-def _patch(prog: Any, scratch: Any, out: Any) -> None:
-    """Write the new ids of a record over the old ones."""
+def _patch(prog: Any, scratch: Any, report: Any, out: Any) -> None:
+    """Write the new ids of a record over the old ones, in the order of their places."""
     row, marks, edits = scratch[0], scratch[1], scratch[2]
     for part in range(2):
         if edits[part, translate.FRAME]:
             at = row[rows.KEY_AT] if part == program.KEY else row[rows.VALUE_AT]
             framing.put_word(out, at + 1, 4, edits[part, translate.TO_LOW])
+            keep_until(report, at + 1, 4)
+    if not (edits[2, translate.FRAME] or edits[3, translate.FRAME]):
+        return
+    key, value = id_header(prog[2], program.KEY), id_header(prog[2], program.VALUE)
+    swapped = key >= 0 and value >= 0 and marks[value, VALUE_AT] < marks[key, VALUE_AT]
+    for turn in range(2):
+        part = 1 - turn if swapped else turn
         if edits[2 + part, translate.FRAME]:
-            number = id_header(prog[2], part)
-            put_header_id(out, marks[number, VALUE_AT], edits[2 + part])
+            at = marks[key if part == program.KEY else value, VALUE_AT]
+            put_header_id(out, at, edits[2 + part])
+            keep_until(report, at + 1, edits[2 + part, translate.FRAME] - 1)
 
 
 @inlined
@@ -89,11 +99,15 @@ def _change_batch(
         if not judge(data, start, position, prog, tables, scratch, report):
             continue
         if bounds[IN_PLACE]:
-            _patch(prog, scratch, out)
+            _patch(prog, scratch, report, out)
         else:
-            state[AT] = put_record(data, start, position, prog, tables, scratch, out, state[AT])
+            state[AT] = put_record(
+                data, start, position, prog, tables, scratch, report, out, state[AT]
+            )
         made[opened.COUNT] += 1
         state[KEPT] += 1
+    if bounds[IN_PLACE]:
+        keep_until(report, stop, 0)
     made[opened.END] = state[AT]
     return 0 if position == stop else 4
 

@@ -27,8 +27,8 @@ def copied(data: Any, start: Any, size: Any, out: Any, at: Any) -> Any:
 
 
 @inlined
-def _word(data: Any, at: Any) -> Any:
-    """Return eight bytes. The compiler makes one move of this, and of the next one, too."""
+def read_word(data: Any, at: Any) -> Any:
+    """Return eight bytes. The compiler makes one move of this, and of the next function."""
     found = np.uint64(0)
     for i in range(8):
         found |= np.uint64(data[at + np.uint64(i)]) << np.uint64(8 * i)
@@ -36,7 +36,8 @@ def _word(data: Any, at: Any) -> Any:
 
 
 @inlined
-def _put_word(out: Any, at: Any, word: Any) -> None:
+def put_word(out: Any, at: Any, word: Any) -> None:
+    """Write eight bytes."""
     for i in range(8):
         out[at + np.uint64(i)] = np.uint8(word >> np.uint64(8 * i))
 
@@ -51,7 +52,7 @@ def copied_short(data: Any, start: Any, size: Any, out: Any, at: Any) -> Any:
         return copied(data, start, size, out, at)
     source, target, end = np.uint64(start), np.uint64(at), np.uint64(at + size)
     while target < end:
-        _put_word(out, target, _word(data, source))
+        put_word(out, target, read_word(data, source))
         source += _STEP
         target += _STEP
     return at + size
@@ -71,7 +72,7 @@ def repeated(out: Any, distance: Any, size: Any, at: Any) -> Any:
             target += np.uint64(1)
     else:
         while target < end:
-            _put_word(out, target, _word(out, source))
+            put_word(out, target, read_word(out, source))
             source += _STEP
             target += _STEP
     return at + size

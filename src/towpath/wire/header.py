@@ -111,21 +111,10 @@ def sealed(
     """
     batch = bytearray(HEADER_SIZE + len(records))
     last = count - 1 if last_delta is None else last_delta
-    batch[:HEADER_SIZE] = BatchHeader(
-        base_offset=base_offset,
-        length=len(batch) - 12,
-        leader_epoch=-1,
-        magic=MAGIC,
-        crc=0,
-        attributes=attributes,
-        last_offset_delta=last,
-        first_timestamp=times[0],
-        max_timestamp=times[1],
-        producer_id=producer[0],
-        producer_epoch=producer[1],
-        base_sequence=producer[2],
-        count=count,
-    ).write()
+    _PLAIN.pack_into(
+        batch, 0, base_offset, len(batch) - _BEFORE_SIZE, -1, MAGIC, 0, attributes, last, *times,
+        *producer, count,
+    )  # fmt: skip
     batch[HEADER_SIZE:] = view(records)
     return seal(batch)
 

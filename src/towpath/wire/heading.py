@@ -13,6 +13,7 @@ import numpy as np
 from towpath.wire import framing, program, rows, translate, varint
 from towpath.wire.copying import copied, same
 from towpath.wire.loops import inlined
+from towpath.wire.report import keep
 
 INDEX, VALUE_AT, VALUE_SIZE, WRITTEN = range(4)
 """Columns of marks, one row for each name: the last header of that name, and how many bytes its
@@ -199,6 +200,7 @@ def put_headers(
     marks: Any,
     edits: Any,
     place: Any,
+    report: Any,
     out: Any,
     at: Any,
 ) -> Any:
@@ -216,6 +218,7 @@ def put_headers(
             at = _put_marked(
                 data, before, value, position, last, name, prog, marks, edits, place, out, at
             )
+    keep(report, done, at, end - done)
     at = copied(data, done, end - done, out, at)
     for index in range(len(added)):
         if marks[index, INDEX] < 0:

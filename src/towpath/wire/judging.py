@@ -10,14 +10,11 @@ from towpath.wire import program, rows, tally, translate
 from towpath.wire.dropping import dropping
 from towpath.wire.heading import INDEX, VALUE_AT, VALUE_SIZE, mark_headers, written_headers
 from towpath.wire.loops import inlined
+from towpath.wire.report import ASIDE, HALT_CODE, HALT_OFFSET, NOTED, UNKNOWN
 
-AT, ASIDE, UNKNOWN, HALT_OFFSET, HALT_CODE, KEPT, NOTED = range(7)
-"""State of a pass: next byte, rows of the tables, where it ended, number of kept records, rows of
-what was done."""
-STATE = 7
-PLACE = 7
+PLACE = 8
 """Size of the place of a record: offset, timestamp, both deltas, by how much redaction lengthens
-it, how many headers are redacted, attributes."""
+it, how many headers are redacted, attributes, where it begins behind its length."""
 OFFSET, CODE, TIME, FROM, TO = range(5)
 """Columns of records set aside: where they stand in the decompressed source, length included."""
 ASIDE_COLUMNS = 5

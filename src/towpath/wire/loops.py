@@ -51,6 +51,7 @@ MODULES = (
     "opened",
     "rows",
     "naming",
+    "splicing",
 )
 """The modules of this package with loops, which are compiled when the module is imported."""
 SELDOM = ("changing", "collecting", "row_loop", "digesting", "placing", "pages")

@@ -23,10 +23,11 @@ from towpath.wire.batch import (
     Table,
     sealed,
 )
-from towpath.wire.codec import NONE, compress
+from towpath.wire.codec import LZ4, NONE, compress
 from towpath.wire.copying import copied
 from towpath.wire.loops import READ_ONLY, inlined, loop
 from towpath.wire.opened import OpenedBatches, open_batches
+from towpath.wire.splicing import spliced
 
 FROM, TO, RECORDS, FIRST, LAST, CODEC, RUN = range(7)
 """Columns of the table of written batches. `FIRST` and `LAST` are timestamps."""
@@ -37,6 +38,9 @@ _AT, _ROWS, _RUNS, _ROOM, _BEFORE = range(5)
 
 _GROWTH = 20
 """Most bytes by which a record can grow: through its timestamp, its offset, and its length."""
+
+_NEARLY = 0.9
+"""The part of the largest size that a compressed batch should have, as its ratio is guessed."""
 
 _REASONS = (
     "",
@@ -104,31 +108,37 @@ def reencode_opened(
     apart: bool = False,
 ) -> list[Dense]:
     """Return the records of opened batches as dense batches."""
-    room = _room(source, max_bytes)
-    made = _as_it_is(source, first_offset, end_offset, room) if len(room) == 1 else None
+    single = len(source.batches) == 1
+    made = _as_it_is(source, first_offset, end_offset, max_bytes) if single else None
     if made is not None and (len(made.batch) <= max_bytes or made.count == 1):
         return [made]
+    room = _room(source, max_bytes)
     return _write(source, first_offset, end_offset, max_bytes, room, apart=apart)
 
 
-def _as_it_is(source: OpenedBatches, first: int, end: int, room: Table) -> Dense | None:
+def _as_it_is(source: OpenedBatches, first: int, end: int, most: int) -> Dense | None:
     """Return a batch whose records would be written byte by byte as they are.
 
-    To write them anew would take a seventh of the CPU where only ids of schemas change (lz4).
+    Where most of them came from LZ4 data, nothing is searched to compress them (`splicing.py`).
     """
-    row = source.batches[0]
-    start, stop, count = int(row[opened.START]), int(row[opened.END]), int(row[opened.COUNT])
-    base, attributes = int(row[opened.BASE]), int(row[opened.ATTRIBUTES])
-    if not 0 < count <= row[opened.LAST_DELTA] + 1 or base < first or base + count > end:
+    start, stop, count, base, last, time, _, attributes, size = source.batches[0].tolist()
+    if not 0 < count <= last + 1 or base < first or base + count > end:
         return None
-    if attributes & (CONTROL | LOG_APPEND_TIME) or (count > 1 and stop - start > room[0]):
+    if attributes & (CONTROL | LOG_APPEND_TIME) or (count > 1 and size > _NEARLY * most):
         return None
     latest = _latest(source.data, start, stop, count)
-    if latest < 0:
+    if latest < 0 or time + latest > NO_END:  # timestamps so far apart wrap around
         return None
     offsets = np.array([(base, count)], np.int64)
-    codec, time = attributes & CODEC_MASK, int(row[opened.FIRST_TIME])
-    return _sealed(source.data[start:stop], codec, count, (time, time + latest), offsets)
+    codec = attributes & CODEC_MASK
+    records = source.data[start:stop]
+    packed = None
+    if source.origin is not None and codec == LZ4 and start == 0:
+        packed = spliced(source.origin, records)
+    if packed is None:
+        packed = records if codec == NONE else compress(codec, records)
+    times = time, time + latest
+    return Dense(sealed(packed, attributes=codec, count=count, times=times), count, offsets)
 
 
 def _room(source: OpenedBatches, max_bytes: int) -> Table:
@@ -139,7 +149,7 @@ def _room(source: OpenedBatches, max_bytes: int) -> Table:
     if len(packed):
         raw = batches[packed, opened.END] - batches[packed, opened.START]
         # A little less than the ratio says. A batch that becomes too large is written again.
-        room[packed] = room[packed] * (0.9 * raw / np.maximum(1, batches[packed, opened.SIZE]))
+        room[packed] = room[packed] * (_NEARLY * raw / np.maximum(1, batches[packed, opened.SIZE]))
     return room
 
 
@@ -177,14 +187,10 @@ def _write(
 def _dense(out: Buffer, row: list[int], offsets: Table) -> Dense:
     """Make a batch of the written bytes: compress them, and add a header with a checksum."""
     start, stop, count, first, last, codec, _ = row
-    return _sealed(out[start + HEADER_SIZE : stop], codec, count, (first, last), offsets)
-
-
-def _sealed(
-    records: Buffer, codec: int, count: int, times: tuple[int, int], offsets: Table
-) -> Dense:
+    records = out[start + HEADER_SIZE : stop]
     packed = records if codec == NONE else compress(codec, records)
-    return Dense(sealed(packed, attributes=codec, count=count, times=times), count, offsets)
+    made = sealed(packed, attributes=codec, count=count, times=(first, last))
+    return Dense(made, count, offsets)
 
 
 @inlined

@@ -19,9 +19,12 @@ from towpath.wire.header import Buffer, Bytes
 
 _LZ4_RATIO = 255  # a length byte of a match stands for at most 255 bytes
 _LZ4_CONTENT_SIZE = 0x08
-_PLAIN_FRAME, _PLAIN_HEADER = b"\x04\x22\x4d\x18\x60", 7
+_PLAIN_HEADS = frozenset(
+    bytes.fromhex(f"04224d1860{rest}") for rest in ("4082", "50fb", "6051", "7073")
+)
 """How frames begin whose blocks stand alone, without checksums or sizes, as Kafka's clients write
-them, and bytes before the first block (LZ4 frame format 1.6.4)."""
+them: of 64 KiB, 256 KiB, 1 MiB and 4 MiB (LZ4 frame format 1.6.4)."""
+_PLAIN_HEADER = 7
 _LZ4_SIZE, _LZ4_STORED = 4, 1 << 31
 """Bytes of the size of a block, and its bit for a block that is not compressed."""
 _FIRST_CHUNK = 1 << 16
@@ -52,7 +55,7 @@ def into(codec: int, data: Buffer, out: Buffer) -> int:
             return int(cramjam.zstd.decompress_into(data.data, out.data))
         if codec != LZ4:
             return -1
-        if data[: len(_PLAIN_FRAME)].tobytes() == _PLAIN_FRAME:
+        if data[:_PLAIN_HEADER].tobytes() in _PLAIN_HEADS:
             return _blocks_into(data.data, out.data)
         return int(cramjam.lz4.decompress_into(data.data, out.data))
     except cramjam.DecompressionError:
@@ -60,10 +63,7 @@ def into(codec: int, data: Buffer, out: Buffer) -> int:
 
 
 def _blocks_into(source: memoryview, out: memoryview) -> int:
-    """Open the blocks of a frame one by one: 1.4 times as fast, as nothing is copied between.
-
-    The checksum of the frame's header is not looked at: that of the batch covers it.
-    """
+    """Open the blocks of a frame one by one: 1.4 times as fast, as nothing is copied between."""
     at, done = _PLAIN_HEADER, 0
     while at + _LZ4_SIZE <= len(source):
         told = int.from_bytes(source[at : at + _LZ4_SIZE], "little")

@@ -75,7 +75,7 @@ def xxh32(data: Any, at: Any, stop: Any) -> Any:
 
 
 @inlined
-def _length(data: Any, at: Any, stop: Any, size: Any) -> Any:
+def sequence_length(data: Any, at: Any, stop: Any, size: Any) -> Any:
     """Return a length of which a token has the first four bits, and the position after it.
 
     The position is -1 if the data end inside.
@@ -96,7 +96,7 @@ def _block(data: Any, at: Any, stop: Any, out: Any, begin: Any, room: Any) -> An
     done = begin
     while at < stop:
         token = np.int64(data[np.uint64(at)])
-        size, at = _length(data, at + 1, stop, token >> 4)
+        size, at = sequence_length(data, at + 1, stop, token >> 4)
         if at < 0 or size > stop - at:
             break
         if size > room - done:
@@ -108,7 +108,7 @@ def _block(data: Any, at: Any, stop: Any, out: Any, begin: Any, room: Any) -> An
         if at + _BEHIND > stop:
             break
         distance = little(data, at, 2)
-        size, at = _length(data, at + 2, stop, token & 15)
+        size, at = sequence_length(data, at + 2, stop, token & 15)
         size += 4
         if at < 0 or distance == 0 or distance > done - begin:
             break
@@ -144,7 +144,7 @@ def _blocks(data: Any, at: Any, stop: Any, out: Any, done: Any, largest: Any) ->
 
 
 @inlined
-def _head(data: Any, at: Any, stop: Any) -> Any:
+def frame_head(data: Any, at: Any, stop: Any) -> Any:
     """Return the end of a frame's header, -1 if such frames are not opened here."""
     if at + _SHORTEST > stop or little(data, at, 4) != _MAGIC:
         return np.int64(-1)
@@ -160,7 +160,7 @@ def _head(data: Any, at: Any, stop: Any) -> Any:
 @inlined
 def lz4_frame(data: Any, begin: Any, stop: Any, out: Any, first: Any) -> Any:
     """Decompress one whole frame; return the end of the output, or an error code."""
-    at = _head(data, begin, stop)
+    at = frame_head(data, begin, stop)
     if at < 0:
         return OTHER
     flags, largest = np.int64(data[begin + 4]), np.int64(1) << (8 + 2 * (data[begin + 5] >> 4))

@@ -36,8 +36,6 @@ def unpack(data: Buffer, places: Table) -> Buffer:
     Raises:
         CorruptBatchError: One cannot be decompressed, or all together have more than `LIMIT` bytes.
     """
-    if len(places) == 1:
-        return _alone(data, places)
     out = np.empty(_room(places), np.uint8)
     row = done = 0
     while True:
@@ -52,11 +50,19 @@ def unpack(data: Buffer, places: Table) -> Buffer:
             row, done = row + 1, end
 
 
-def _alone(data: Buffer, places: Table) -> Buffer:
-    start, end, codec = places[0].tolist()
-    part = decompress(codec, data[start:end], LIMIT)
-    places[0, :2] = 0, len(part)
-    return part
+def alone(codec: int, packed: Buffer) -> Buffer:
+    """Return the decompressed records of a single batch.
+
+    Raises:
+        CorruptBatchError: They cannot be decompressed, or have more than `LIMIT` bytes.
+    """
+    room = _RATIO * len(packed) + _LEAST_ROOM
+    if codec == LZ4 and room < LIMIT:
+        out = np.empty(room, np.uint8)
+        size = into(codec, packed, out)
+        if size >= 0:
+            return out[:size]
+    return decompress(codec, packed, LIMIT)
 
 
 def _room(places: Table) -> int:

@@ -10,6 +10,7 @@ from towpath.wire import rows, translate, varint
 from towpath.wire.copying import copied
 from towpath.wire.heading import lengthening, put_headers
 from towpath.wire.loops import inlined
+from towpath.wire.report import keep
 
 
 @inlined
@@ -49,9 +50,21 @@ def _parts_size(row: Any, edits: Any) -> Any:
 
 
 @inlined
+def _keep_before_headers(row: Any, place: Any, edits: Any, report: Any, at: Any) -> None:
+    """Note the bytes between a record's length and the number of its headers.
+
+    They stay if the source wrote all numbers in the shortest way.
+    """
+    size = 1 + varint.fast_size(place[2]) + varint.fast_size(place[3]) + _parts_size(row, edits)
+    if place[7] + size + varint.fast_size(row[rows.HEADERS]) == row[rows.HEADERS_AT]:
+        keep(report, place[7], at, size)
+
+
+@inlined
 def put_record(
-    data: Any, start: Any, end: Any, prog: Any, tables: Any, scratch: Any, out: Any, at: Any
-) -> Any:
+    data: Any, start: Any, end: Any, prog: Any, tables: Any, scratch: Any, report: Any, out: Any,
+    at: Any,
+) -> Any:  # fmt: skip
     """Write a kept record; return the position after it."""
     row, marks, edits, place = scratch[0], scratch[1], scratch[2], scratch[4]
     longer, behind = place[4], np.int64(0)
@@ -62,14 +75,17 @@ def put_record(
         touched = touched or behind < len(prog[3])
     framed = edits[0, translate.FRAME] > 0 or edits[1, translate.FRAME] > 0
     if not touched and not framed and behind == 0:
+        keep(report, start, at, end - start)
         return copied(data, start, end - start, out, at)
     count = row[rows.HEADERS] + behind
     body = 1 + varint.fast_size(place[2]) + varint.fast_size(place[3]) + varint.fast_size(count)
     body += _parts_size(row, edits) + end - row[rows.HEADERS_AT] + longer
     at = varint.fast_write(out, at, body)
+    if not framed:
+        _keep_before_headers(row, place, edits, report, at)
     out[at] = place[6]
     at = varint.fast_write(out, at + 1, place[2])
     at = varint.fast_write(out, at, place[3])
     at = _put_parts(data, row, edits, tables[4], out, at)
     at = varint.fast_write(out, at, count)
-    return put_headers(data, row, end, touched, prog, marks, edits, place, out, at)
+    return put_headers(data, row, end, touched, prog, marks, edits, place, report, out, at)

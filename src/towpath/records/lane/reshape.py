@@ -320,7 +320,7 @@ def _stamped(
     made = []
     for index, one in enumerate(dense):
         buffer = np.frombuffer(one.batch, np.uint8)
-        table = wire.scan(buffer, 0, len(buffer))
+        table = wire.scan(buffer, 0, len(buffer), 1)
         wire.stamp(buffer, table, producer, sequence)
         begins = SourceOffset(int(one.offsets[0, 0]))
         last = index + 1 == len(dense)
