@@ -19,6 +19,7 @@ import typer
 from typer.main import get_command
 
 from towpath import __version__
+from towpath.cli.connect_options import applied, split
 from towpath.cli.show.output import Failure, remember_form, show_failure
 from towpath.cli.signals import INTERRUPTED, SignalledError, interrupting
 from towpath.model.errors import ConfigError, TowpathError
@@ -102,7 +103,7 @@ def run() -> None:
 
 def greeting(arguments: Sequence[str]) -> str:
     """Return the first line on a terminal, shown before slow imports."""
-    wanted = wanted_of(arguments)
+    wanted = wanted_of(split(arguments).rest)
     is_asked = {"-h", "--help"} & set(arguments)
     return f"towpath {__version__} {wanted}\n" if wanted in _SLOW and not is_asked else ""
 
@@ -119,6 +120,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     remember_form(arguments)
     try:
+        arguments = applied(arguments)
         command = get_command(program(arguments))
         code = command.main(list(arguments), prog_name="towpath", standalone_mode=False)
     except TowpathError as error:
@@ -186,12 +188,37 @@ def _options(
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of an internal error.")
     ] = False,
+    env_file: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-e",
+            "--env-file",
+            metavar="FILE",
+            help="Set variables from the lines NAME=value of a file; also behind a command.",
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PATH=VALUE",
+            help="Set a value in a file of Redpanda Connect; also behind a command.",
+        ),
+    ] = None,
+    chilled: Annotated[
+        bool,
+        typer.Option(
+            "--chilled",
+            help="Leave unknown fields of a file of Redpanda Connect out; also behind a command.",
+        ),
+    ] = False,
 ) -> None:
     """Mirror Kafka topics from one cluster to another, with Apache Spark.
 
     Begin with `towpath init`, then `towpath lint`, `towpath plan` and `towpath run`.
     """
     del version, debug  # both act before this: at the callback, and at the border in `main`
+    del env_file, set_, chilled  # taken out before, by `applied`
 
 
 def _of_ours(error: TowpathError) -> Failure:

@@ -22,6 +22,9 @@ _INTRODUCTION = """\
 
 `towpath COMMAND --help` shows the same in the terminal. `towpath --debug COMMAND` shows where an
 internal error came from. What commands return: [Exit codes](exit-codes.md).
+
+Every command takes `-e FILE` (variables from the lines `NAME=value` of a file), and with files of
+Redpanda Connect `--set PATH=VALUE` and `--chilled` ([Redpanda Connect](../redpanda-connect.md)).
 """
 
 

@@ -6,14 +6,59 @@ The reader is named, not imported: it belongs to the mirror's wing (`mirror/conn
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from towpath.model.errors import ConfigProblem
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings.link import LinkConfig
 
 _READER = "towpath.mirror.connect.load"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectWishes:
+    """What the command line asks for such a file.
+
+    Attributes:
+        sets: Paths of values, each with its value in YAML.
+        chilled: Whether unknown fields are left out, and told, instead of refused.
+    """
+
+    sets: tuple[tuple[str, str], ...] = ()
+    chilled: bool = False
+
+
+class _CommandLine:
+    """That of this process, for all of its threads."""
+
+    wishes = ConnectWishes()
+
+
+def wish(wishes: ConnectWishes) -> None:
+    """Keep what the command line of this process asks."""
+    _CommandLine.wishes = wishes
+
+
+def wished() -> ConnectWishes:
+    """Return what the command line of this process asks."""
+    return _CommandLine.wishes
+
+
+def require_no_wishes() -> None:
+    """Raise if there are wishes; a file of ours knows none.
+
+    Raises:
+        ConfigError: There are some.
+    """
+    wishes = wished()
+    option = "--set" if wishes.sets else "--chilled" if wishes.chilled else ""
+    if option:
+        text = "is for files of Redpanda Connect; change the file, or use ${NAME} and -e"
+        raise ConfigError((ConfigProblem(option, text),))
+
+
 _SIGN = re.compile(rb"^\s+redpanda_migrator\s*:|^\s+[\"']redpanda_migrator[\"']\s*:", re.MULTILINE)
 _OURS = re.compile(rb"^(link|kind)\s*:", re.MULTILINE)
 

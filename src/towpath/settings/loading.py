@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from towpath.model.errors import ConfigError, ConfigProblem, Spot
 from towpath.model.foreign import foreign
 from towpath.model.secret import remember
-from towpath.settings.connect_files import connect_files, is_connect
+from towpath.settings.connect_files import connect_files, is_connect, require_no_wishes
 from towpath.settings.document import Tree, parse, read
 from towpath.settings.kinds import KINDS, FileKind
 from towpath.settings.link import LinkConfig
@@ -57,6 +57,7 @@ def load_as(path: Path, kind: FileKind, model: type[C]) -> C:
     Raises:
         ConfigError: With every problem of the file, or it describes something else.
     """
+    require_no_wishes()
     init = "towpath init" if kind is FileKind.LINK else f"towpath init --kind {kind}"
     document = parse(read(path, init), str(path))
     described = _described(document.tree)

@@ -153,6 +153,16 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
         f"{OUT}.tls.skip_cert_verify: is refused: anyone could answer; name the authority with"
         " `root_cas_file`",
     ),
+    "a certificate as text and file": (
+        {},
+        {"tls": "{client_certs: [{cert: a, key: b, key_file: c}]}"},
+        f"{OUT}.tls.client_certs[0].cert: give both as text, or both as files",
+    ),
+    "a certificate without key": (
+        {},
+        {"tls": "{client_certs: [{cert: a}]}"},
+        f"{OUT}.tls.client_certs[0].cert: is needed with its `key`",
+    ),
     "an unknown login": (
         {"sasl": "[{mechanism: GSSAPI}]"},
         {},

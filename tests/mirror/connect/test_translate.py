@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from tests.support.clusters.certificates import Authority
 from towpath.mirror.connect.convert import convert
 from towpath.mirror.connect.load import examine, name_of, translation
 from towpath.settings import LinkConfig, check, from_tree
@@ -270,6 +271,36 @@ LOGIN = BASIC.replace(
         password: ${PASS_WORD}
     topic: $""",
 )
+
+
+def test_certificates_may_be_texts_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = Authority(tmp_path / "ca")
+    client, other = authority.issue("client"), authority.issue("other")
+    monkeypatch.setenv("CA", authority.certificate.read_text())
+    monkeypatch.setenv("CERT", client.certificate.read_text())
+    monkeypatch.setenv("KEY", client.key.read_text())
+    text = BASIC.replace(
+        "topics:",
+        'tls: {enabled: true, root_cas: "${CA}",'
+        ' client_certs: [{cert: "${CERT}", key: "${KEY}"}]}\n    topics:',
+    )
+    tls = tree_of(tmp_path, text)["source"]["tls"]
+    assert tls["cert"].text.reveal().strip() == client.certificate.read_text().strip()
+    assert tls["ca"].text.reveal().strip() == authority.certificate.read_text().strip()
+    made = convert(tmp_path / "connect.yaml", "moved")
+    assert "-----BEGIN" not in made.text + repr(made)
+    names = {f"source_{name}.pem" for name in ("root_cas", "cert", "key")}
+    written = YAML(typ="safe", pure=True).load(made.text)["source"]["tls"]
+    assert set(written.values()) == names
+    assert all(any(name in note for note in made.notes) for name in names)
+    monkeypatch.setenv("KEY", other.key.read_text())
+    path = tmp_path / "connect.yaml"
+    assert "certificate and key do not belong together" in str(check(path))
+    monkeypatch.setenv("KEY", "none")
+    place = "input.redpanda_migrator.tls.client_certs[0].key"
+    assert f"{place}: holds no PEM block" in next(iter(check(path))).sentence
 
 
 def test_a_converted_file_is_a_link_and_holds_no_secret(tmp_path: Path) -> None:

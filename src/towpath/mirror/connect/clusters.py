@@ -21,10 +21,13 @@ class ClientCert(Section):
     password: Hidden | None = None
 
     @model_validator(mode="after")
-    def _as_files(self) -> Self:
+    def _as_one(self) -> Self:
+        if (self.cert or self.key) and (self.cert_file or self.key_file):
+            raise placed_error("give both as text, or both as files", "cert")
+        if self.cert and self.key:
+            return self
         if self.cert or self.key:
-            text = "is not taken from the text; write it to a file, `cert_file` and `key_file`"
-            raise placed_error(text, "cert" if self.cert else "key")
+            raise placed_error("is needed with its `key`", "cert")
         if not (self.cert_file and self.key_file):
             raise placed_error("is needed with its `key_file`", "cert_file")
         return self

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from towpath.mirror.connect.load import examine
+from towpath.mirror.connect.logins import PEM_TEXTS
 from towpath.mirror.connect.translate import Translation, translate
 from towpath.model.errors import ConfigError
 from towpath.model.secret import Secret
@@ -54,7 +55,8 @@ def convert(path: Path, link: str) -> ConvertedFile:
         raise ConfigError(
             tuple(spots.problem(Fault(each.below, each.text)) for each in made.problems)
         )
-    return ConvertedFile(_text(path, made), tuple(references.wanted), made.notes)
+    notes = (*references.notes, *found.left_out, *made.notes)
+    return ConvertedFile(_text(path, made), tuple(references.wanted), notes)
 
 
 class _References:
@@ -66,6 +68,7 @@ class _References:
 
     def __init__(self, path: Path) -> None:
         self.wanted: list[tuple[str, str]] = []
+        self.notes: list[str] = []
         try:
             self._tree: object = parse(read(path), str(path)).tree
         except ConfigError:
@@ -73,13 +76,17 @@ class _References:
 
     def reveal(self, place: Place, secret: Secret) -> object:
         del secret
+        side = "SOURCE" if place[0] == "input" else "TARGET"
+        registry = "_REGISTRY" if "schema_registry" in place else ""
+        name = f"{side}{registry}_{str(place[-1]).upper()}"
+        if place[-1] in PEM_TEXTS:
+            file = f"{name.lower()}.pem"
+            self.notes.append(f"write the text of {path_text(place)} to {file}, beside this file")
+            return file
         raw = self._raw(place)
         whole = VARIABLE.fullmatch(raw)
         if whole and _WORD.fullmatch(whole[1]):
             return f"env:{whole[1]}"
-        side = "SOURCE" if place[0] == "input" else "TARGET"
-        registry = "_REGISTRY" if "schema_registry" in place else ""
-        name = f"{side}{registry}_{str(place[-1]).upper()}"
         self.wanted.append((name, path_text(place)))
         return f"env:{name}"
 

@@ -10,17 +10,21 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from towpath.cluster.admin import Admin
+from towpath.mirror.connect.changes import leave_out, set_values
 from towpath.mirror.connect.file import ConnectFile
 from towpath.mirror.connect.translate import Translation, revealed, translate
 from towpath.mirror.connect.variables import Filled, fill
 from towpath.model.errors import ConfigError, ConfigProblem, Spot
 from towpath.model.nouns import LinkName, Side
+from towpath.settings.connect_files import wished
 from towpath.settings.document import Document, parse, read
 from towpath.settings.link import LinkConfig
 from towpath.settings.loading import from_tree
 from towpath.settings.problems import faults_of
+from towpath.settings.shape import path_text
 from towpath.settings.spots import Fault
 
+_UNKNOWN = "extra_forbidden"
 _IDS = 10
 """Hex digits of the hash of both cluster ids in the name of a link."""
 
@@ -33,11 +37,13 @@ class Read:
         file: Its fields, `None` where some are wrong.
         document: The text as YAML.
         problems: What is wrong.
+        left_out: Fields that are not known, and left out because of `--chilled`.
     """
 
     file: ConnectFile | None
     document: Document | None
     problems: tuple[ConfigProblem, ...]
+    left_out: tuple[str, ...] = ()
 
 
 def link(path: Path) -> LinkConfig:
@@ -98,17 +104,33 @@ def examine(path: Path, *, with_environment: bool = True) -> Read:
         for line, column, text in filled.faults
     )
     document = _parsed(filled, path, missing)
+    set_values(document.tree, wished().sets)
     faults = list(document.faults)
-    file = None
-    try:
-        file = ConnectFile.model_validate(document.tree, context={"folder": path.parent})
-    except ValidationError as error:
-        known = {fault.place for fault in faults}
-        faults += [each for _, each in faults_of(error, ConnectFile) if each.place not in known]
+    left_out = _left_out(document, path.parent) if wished().chilled else ()
+    file, more = _validated(document, path.parent)
+    known = {fault.place for fault in faults}
+    faults += [each for _, each in more if each.place not in known]
     found = map(document.spots.problem, faults)
     # What a missing variable leaves behind is no further problem.
     problems = (*missing, *(p for p in found if not p.spot or p.spot.line not in filled.open))
-    return Read(file if not problems else None, document, _sorted(problems))
+    return Read(file if not problems else None, document, _sorted(problems), left_out)
+
+
+def _validated(
+    document: Document, folder: Path
+) -> tuple[ConnectFile | None, list[tuple[str, Fault]]]:
+    try:
+        return ConnectFile.model_validate(document.tree, context={"folder": folder}), []
+    except ValidationError as error:
+        return None, [*faults_of(error, ConnectFile)]
+
+
+def _left_out(document: Document, folder: Path) -> tuple[str, ...]:
+    """Remove unknown fields from the tree; return a note on each."""
+    _, faults = _validated(document, folder)
+    unknown = [each.place for kind, each in faults if kind == _UNKNOWN]
+    leave_out(document.tree, unknown)
+    return tuple(f"{path_text(place)} is not known, and left out (--chilled)" for place in unknown)
 
 
 def _parsed(filled: Filled, path: Path, missing: tuple[ConfigProblem, ...]) -> Document:
@@ -139,13 +161,14 @@ def _translated(path: Path, *, with_environment: bool = True) -> _Translated:
     if found.file is None or found.document is None:
         return _Translated(found.problems)
     made, spots = translation(found.file), found.document.spots
+    told = (*found.left_out, *made.notes)
     if made.problems:
         problems = tuple(spots.problem(Fault(each.below, each.text)) for each in made.problems)
         return _Translated(_sorted(problems))
     if not with_environment:
-        return _Translated(notes=made.notes)
+        return _Translated(notes=told)
     try:
-        return _Translated(notes=made.notes, config=from_tree(made.tree, path.parent))
+        return _Translated(notes=told, config=from_tree(made.tree, path.parent))
     except ConfigError as error:
         problems = tuple(ConfigProblem("", _ours(each), None) for each in error.problems)
         return _Translated(_sorted(problems))

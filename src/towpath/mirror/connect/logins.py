@@ -20,6 +20,8 @@ Reveal = Callable[[Place, Secret], object]
 """What stands for a secret in the file of a link, by its place in Connect's file."""
 
 _PORT = ":9092"
+PEM_TEXTS = frozenset({"root_cas", "cert", "key"})
+"""Fields that hold the text of a PEM file."""
 
 
 class Logins:
@@ -48,17 +50,28 @@ class Logins:
         if tls.root_cas_file:
             made["ca"] = tls.root_cas_file
         elif tls.root_cas:
-            text = Secret(tls.root_cas.replace("\\n", "\n"))
-            made["ca"] = self._reveal((*place, "root_cas"), text)
+            made["ca"] = self._pem((*place, "root_cas"), Secret(tls.root_cas))
         for index, each in enumerate(tls.client_certs):
             made |= self._pair(each, (*place, "client_certs", index))
         return made
 
     def _pair(self, cert: ClientCert, place: Place) -> dict[str, Any]:
         made: dict[str, Any] = {"cert": cert.cert_file, "key": cert.key_file}
+        if cert.cert and cert.key:
+            made["cert"] = self._pem((*place, "cert"), cert.cert)
+            made["key"] = self._pem((*place, "key"), cert.key)
         if cert.password is not None:
             made["key_password"] = self._reveal((*place, "password"), cert.password)
         return made
+
+    def _pem(self, place: Place, given: Secret) -> object:
+        """Return what stands for a text of PEM, whose lines a variable brings as one."""
+        text = Secret(given.reveal().replace("\\n", "\n"))
+        if "-----BEGIN " not in text.reveal():
+            why = "holds no PEM block (-----BEGIN ...)"
+            self._problems.append(Placed(place, why))
+            return str(place[-1])
+        return self._reveal(place, text)
 
     def _sasl(self, sasl: ConnectSasl, place: Place) -> dict[str, Any]:
         made: dict[str, Any] = {"mechanism": sasl.mechanism}

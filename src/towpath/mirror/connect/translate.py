@@ -12,7 +12,7 @@ from towpath.bloblang.nodes import MetadataOf, Node
 from towpath.bloblang.parser import parse_mapping
 from towpath.mirror.connect.file import MAPPINGS, ConnectFile
 from towpath.mirror.connect.filters import Rule, drops_of, filtered
-from towpath.mirror.connect.logins import Logins, Reveal
+from towpath.mirror.connect.logins import PEM_TEXTS, Logins, Reveal
 from towpath.mirror.connect.needless import needless
 from towpath.mirror.connect.sides import MigratorInput, MigratorOutput, OutputRegistry
 from towpath.mirror.connect.values import whole_name
@@ -290,6 +290,6 @@ def _seconds(interval: float) -> str:
     return f"{min(max(interval, _LEAST_INTERVAL), _MOST_INTERVAL):.10g}s"
 
 
-def revealed(_: Place, secret: Secret) -> object:
+def revealed(place: Place, secret: Secret) -> object:
     """Return a secret as it is, for a file that only this process has; a text of PEM as a file."""
-    return PemFile("root_cas", secret) if "-----BEGIN " in secret.reveal() else secret
+    return PemFile(str(place[-1]), secret) if place[-1] in PEM_TEXTS else secret

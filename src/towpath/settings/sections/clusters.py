@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import ssl
+from tempfile import NamedTemporaryFile
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -63,8 +64,12 @@ def _check_pair(tls: Tls) -> None:
     password = tls.key_password.reveal() if tls.key_password else ""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
-        # Without a password OpenSSL would ask for one on the terminal.
-        context.load_cert_chain(tls.cert.path, tls.key.path if tls.key else None, password)
+        # OpenSSL takes both from a file only. Without a password it would ask on the terminal.
+        with NamedTemporaryFile("w", suffix=".pem", encoding="utf-8") as file:
+            key = tls.key.text.reveal() if tls.key else ""
+            file.write(f"{key}\n{tls.cert.text.reveal()}")
+            file.flush()
+            context.load_cert_chain(file.name, password=password)
     except (ssl.SSLError, ValueError, OSError) as error:
         mismatch = getattr(error, "reason", "") == "KEY_VALUES_MISMATCH"
         why = (
