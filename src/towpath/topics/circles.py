@@ -125,8 +125,9 @@ class _Circles:
         if fresh:
             self._note(topic, origin, f"copied back from the cutover of {way} on; {_BEFORE}")
         self._tell_passed_over(topic, way)
-        for number in fresh:
+        for number in range(topic.partitions):
             self.begins[TopicPartition(topic.name, number)] = way.begins[number]
+        for number in fresh:
             if number in way.cuts:
                 name = self.seen.names[topic.name]
                 self.opened[TopicPartition(name, number)] = way.cuts[number]

@@ -17,7 +17,6 @@ from tests.support.kafka import (
     consume,
     create_topic,
     delete_before,
-    end_offsets,
     grow,
     produce,
     set_config,
@@ -55,7 +54,7 @@ def link(
     topic = create_topic(source.bootstrap, topic_of(made), 2)
     for partition in (0, 1):
         produce(source.bootstrap, topic, some("both", 20, partition))
-    commit(source.bootstrap, f"{name}-group", topic, 0, 20)
+        commit(source.bootstrap, f"{name}-group", topic, partition, 20)
     ran = here.run(str(made.file), "--until-caught-up")
     assert ran.code == 0, ran.said
     over = here("failover", str(made.file), "--yes", "-o", "json")
@@ -92,22 +91,33 @@ def test_partitions_configs_and_groups_that_are_new_there_come_back(link: Link, 
     assert here("verify", back, *MASTER).code == 0
 
 
-@pytest.mark.parametrize("beyond", [False, True], ids=["before the cut", "behind the cut"])
-def test_what_retention_took_on_the_target_is_told(link: Link, here: Here, beyond: bool) -> None:
-    """Old records are at the source still; of new ones, only those that are left can come back."""
+def test_old_records_that_the_target_deleted_are_at_the_source_still(
+    link: Link, here: Here
+) -> None:
     source, target, topic = link.source, link.target, topic_of(link)
     produce(target.bootstrap, topic, some("new", 10))
-    start = 21 + 4 if beyond else 15  # the fence takes offset 20
-    delete_before(target.bootstrap, topic, start)
-    looked = here("failback", str(link.file), "--dry-run", *MASTER, "-o", "json").json
-    [part] = [each for each in looked["partitions"] if each["partition"] == 0]
-    assert part["target"]["deleted"] == (5 if beyond else 0)
+    delete_before(target.bootstrap, topic, 15)
     told = turned_round(link, here)
-    left = said("new", 10)[4 if beyond else 0 :]
     assert (told["reversed"], told["caught_up"]) == (True, True)
-    assert values(source, topic, 0) == [*said("both", 20), *left]
-    produce(source.bootstrap, topic, some("end", 1))
-    assert end_offsets(source.bootstrap, topic)[1] == end_offsets(target.bootstrap, topic)[1] + 1
+    assert values(source, topic, 0) == [*said("both", 20), *said("new", 10)]
+
+
+def test_new_records_that_the_target_deleted_are_told_before_and_stop_the_link_back(
+    link: Link, here: Here
+) -> None:
+    """They were nowhere else, so somebody has to say that the rest may go on without them."""
+    source, target, topic = link.source, link.target, topic_of(link)
+    produce(target.bootstrap, topic, some("new", 10))
+    delete_before(target.bootstrap, topic, 21 + 4)  # the fence takes offset 20
+    looked = here("failback", str(link.file), "--dry-run", *MASTER)
+    words = " ".join(looked.said.split())
+    assert "up to 6 (offsets 25 to 30), 4 offsets deleted since" in words
+    assert f"4 offsets of {topic}-0 were deleted on the target since clients wrote them" in words
+    assert turned_round(link, here, code=3)["caught_up"] is False
+    back = link.file.with_name(f"{link.name}-back.yaml")
+    back.write_text(f"{back.read_text()}records: {{on_gap: record}}\n")
+    assert turned_round(link, here, code=3)["records"] == 6
+    assert values(source, topic, 0) == [*said("both", 20), *said("new", 10)[4:]]
 
 
 def test_what_retention_took_at_the_source_is_no_loss(link: Link, here: Here) -> None:

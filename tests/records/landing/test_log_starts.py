@@ -100,6 +100,26 @@ def test_records_of_others_that_end_where_the_mirror_begins_are_not_deleted(
     assert [record.value for record in consume(target.bootstrap, topic)] == expected
 
 
+def test_records_of_others_are_kept_where_the_source_lost_the_first_ones_of_the_mirror(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+) -> None:
+    """The partition was opened behind them, and had copied nothing when the source log moved on."""
+    mirror = Mirror(tmp_path, source, target, new_name("fronts"))
+    mirror.create()
+    topic = mirror.topic
+    for cluster in (source, target):
+        produce(cluster.bootstrap, topic, [Record(b"k", b"theirs")] * 30)
+    delete_before(source.bootstrap, topic, 30)
+    mirror.catch_up()
+    assert mirror.books().mode is Mode.IDENTICAL
+    produce(source.bootstrap, topic, [Record(b"k", b"%d" % number) for number in range(9)])
+    delete_before(source.bootstrap, topic, 35)
+    mirror.catch_up()
+    expected = [b"theirs"] * 30 + [b"%d" % number for number in range(5, 9)]
+    assert [record.value for record in consume(target.bootstrap, topic)] == expected
+    assert mirror.books().mode is Mode.MAPPED
+
+
 def test_why_a_front_cannot_be_filled_is_told_before_there_is_a_receipt(
     tmp_path: Path,
     source: LocalCluster,

@@ -63,8 +63,13 @@ class LoneRecords:
 
     @property
     def deleted(self) -> int:
-        """The number of offsets that the cluster has deleted since."""
-        return max(0, min(self.log_start, self.end) - self.first)
+        """The number of offsets that the cluster has deleted since, without those of fences."""
+        return max(0, min(self.log_start, self.end) - self.first - self.fences)
+
+    @property
+    def most(self) -> int:
+        """The number of records that are still there: as counted, or one for each offset."""
+        return self.records if self.records != NOT_COUNTED else self.offsets - self.deleted
 
     @property
     def is_open(self) -> bool:
@@ -80,8 +85,10 @@ class LoneRecords:
         """Return how many records, and at which offsets."""
         if not self.any:
             return "none"
-        many = f"{self.records:,}" if self.records != NOT_COUNTED else f"up to {self.offsets:,}"
-        return f"{many} (offsets {self.first} to {self.end - 1})"
+        many = f"{self.most:,}" if self.records != NOT_COUNTED else f"up to {self.most:,}"
+        first = max(self.first, self.log_start)
+        left = f"{many} (offsets {first} to {self.end - 1})" if first < self.end else "none"
+        return f"{left}, {self.deleted:,} offsets deleted since" if self.deleted else left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

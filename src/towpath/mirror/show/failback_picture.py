@@ -79,6 +79,14 @@ def _totals(plan: FailbackPlan) -> Iterator[str]:
         f"{counted(len(look), 'partition')}, cut on {last}: up to {count(new)} records to copy"
         f" back, {count(left)} that the old source alone has"
     )
+    deleted = [each for each in look if each.target.deleted]
+    if deleted:
+        yield (
+            f"{count(sum(each.target.deleted for each in deleted))} offsets of"
+            f" {tp_names(each.tp for each in deleted)} were deleted on the target since clients"
+            " wrote them, so they cannot come back; the link back stops there, unless retention"
+            " deleted them or `records.on_gap` says how to go on"
+        )
     mapped = [each.tp for each in plan.mapped]
     if mapped:
         yield (
@@ -88,15 +96,11 @@ def _totals(plan: FailbackPlan) -> Iterator[str]:
 
 
 def _new(plan: FailbackPlan) -> int:
-    return sum(_most(each.target) for each in plan.look.partitions)
+    return sum(each.target.most for each in plan.look.partitions)
 
 
 def _left(plan: FailbackPlan) -> int:
-    return sum(_most(each.source) for each in plan.look.partitions)
-
-
-def _most(own: LoneRecords) -> int:
-    return own.records if own.records >= 0 else own.offsets
+    return sum(each.source.most for each in plan.look.partitions)
 
 
 def picture(

@@ -2,7 +2,8 @@
 
 No record was copied, so none is missing: the mirror partition begins where the source log begins
 now, as if the run had begun a moment later. An identical target partition is filled up to there and
-cut, as at its opening (`fronts`). Only then does a receipt say where it begins.
+cut, as at its opening (`fronts`). Only then does a receipt say where it begins. A log that holds
+records of others is never cut; there the partition becomes mapped.
 """
 
 from __future__ import annotations
@@ -49,14 +50,17 @@ class MovedBeginnings:
         )
 
     def _ours_up_to(self, lane: Lane, end: TargetOffset) -> tuple[TargetOffset, bool]:
-        """Return the target's log end offset, and whether the log holds only our fillers."""
+        """Return the target's log end offset, and whether the log holds nothing but our fillers.
+
+        The log of a compacted topic is not cut, so there it counts what lies behind the beginning.
+        """
         tp = lane.work.target
         first, last = (
             self._target.offsets.earliest([tp]).sure(tp),
             self._target.offsets.log_ends([tp]).sure(tp),
         )
         end_now = TargetOffset(last)
-        if last in (first, end):
+        if last == first or (last == end and lane.work.compacted):
             return end_now, True
         filler = self._target.producers.sequences([tp]).sure(tp).get(lane.work.filler_id, -1)
         return end_now, filler == (last - 1) % wire.SEQUENCES
