@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.clients.groups import rest
 from tests.support.clusters.brokers import SharedCluster
+from tests.support.copying.inside import RunInside
 from tests.support.copying.quarantine import begin
 from tests.support.failback_victim import back_of, replay, turn_round
 from tests.support.here import Here
@@ -125,15 +126,16 @@ def test_a_pause_holds_between_releases_and_through_a_failover(
     try:
         link.wait_for(run, topic)
         assert here("pause", file, "--topics", topic).code == 0
-        wait_until(lambda: states(here, file) == {"paused"}, "it is paused")
+        rests(run, here, file)
         produce(source.bootstrap, topic, some("second", 5))
         refused = here("failover", file, "--wait", "--dry-run")
         assert (refused.code, "1 topic paused" in refused.said) == (4, True), refused.said
         assert end_offsets(target.bootstrap, topic)[1] == 20
         assert here("resume", file).code == 0
         link.wait_for(run, topic)
+        wait_until(lambda: not run.progress.paused, "the run has read that")
         assert here("pause", file).code == 0
-        wait_until(lambda: states(here, file) == {"paused"}, "it is paused again")
+        rests(run, here, file)
         produce(source.bootstrap, topic, some("third", 7))
         done = here("failover", file, "--yes", "-o", "json")
         assert done.json["done"], done.said
@@ -141,7 +143,7 @@ def test_a_pause_holds_between_releases_and_through_a_failover(
         wait_until(lambda: not run.running, "the run has noticed the seal")
     finally:
         run.close()
-    refused = here("resume", file)
+    assert here("resume", file).code == 0
     assert here.run(file, "--until-caught-up").code == 4, "no resume opens a link that failed over"
     produce(target.bootstrap, topic, some("new", 3))
     assert values(target, topic) == [*said("first", 20), *said("second", 5), *said("new", 3)]
@@ -150,6 +152,9 @@ def test_a_pause_holds_between_releases_and_through_a_failover(
     assert values(source, topic) == [*said("first", 20), *said("second", 5), *said("third", 7)]
 
 
-def states(here: Here, file: str) -> set[str]:
+def rests(run: RunInside, here: Here, file: str) -> None:
+    """Wait until a run has read of a pause, and its slices have let go of all partitions."""
+    wait_until(lambda: bool(run.progress.paused), "the run has read of the pause")
+    wait_until(lambda: {row.state for row in run.progress.rows} == {"paused"}, "it rests")
     rows = here("status", file, "-o", "json").json["partitions"]
-    return {row["state"] for row in rows}
+    assert {row["state"] for row in rows} == {"paused"}
