@@ -6,6 +6,7 @@ the folder, in order, and answers in `N.done`. A job is `read TOPIC` or `identit
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -45,6 +46,7 @@ def main() -> None:
 
 
 def _session(who: str, jars: list[str]) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # or workers get the `python3` of the machine
     builder: Any = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.memory", "2g")
     for each in jars:

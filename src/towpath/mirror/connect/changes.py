@@ -1,4 +1,4 @@
-"""What `--set` changes in the tree of a file, and what `--chilled` leaves out of it."""
+"""What is changed in the tree of a file before it is read: `<<`, `--set` and `--chilled`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings.document import Tree, parse
 from towpath.settings.shape import Place
 
+_MERGE = "<<"
 _PART = re.compile(r"[^.]+")
 
 
@@ -35,6 +36,31 @@ def set_values(tree: dict[str, Tree], wanted: Iterable[tuple[str, str]]) -> None
             node[last] = _value(text)
         else:
             raise _wrong(path)
+
+
+def merge(tree: dict[str, Tree]) -> None:
+    """Put what `<<` names into the mappings that say so, as YAML 1.1 does and Connect with it."""
+    for key, value in tree.items():
+        tree[key] = _merged(value)
+    if _MERGE in tree:
+        tree.update(_of_merge(tree.pop(_MERGE)) | tree)
+
+
+def _merged(value: Tree) -> Tree:
+    if isinstance(value, list):
+        return [_merged(each) for each in value]
+    if isinstance(value, dict):
+        value = dict(value)  # an alias is the same mapping at each of its places
+        merge(value)
+    return value
+
+
+def _of_merge(value: Tree) -> dict[str, Tree]:
+    """Return what is merged; of several mappings the first one counts."""
+    found: dict[str, Tree] = {}
+    for each in value if isinstance(value, list) else [value]:
+        found = (each | found) if isinstance(each, dict) else found | {_MERGE: each}
+    return found
 
 
 def leave_out(tree: dict[str, Tree], places: Iterable[Place]) -> None:

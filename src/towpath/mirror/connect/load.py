@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from towpath.cluster.admin import Admin
-from towpath.mirror.connect.changes import leave_out, set_values
+from towpath.mirror.connect.changes import leave_out, merge, set_values
 from towpath.mirror.connect.file import ConnectFile
 from towpath.mirror.connect.translate import Translation, revealed, translate
 from towpath.mirror.connect.variables import Filled, fill
@@ -104,6 +104,7 @@ def examine(path: Path, *, with_environment: bool = True) -> Read:
         for line, column, text in filled.faults
     )
     document = _parsed(filled, path, missing)
+    merge(document.tree)
     set_values(document.tree, wished().sets)
     faults = list(document.faults)
     left_out = _left_out(document, path.parent) if wished().chilled else ()
