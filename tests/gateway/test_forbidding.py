@@ -157,7 +157,7 @@ def test_what_is_not_known_forbids_it() -> None:
         {}, {TP: ClusterError("source: away")}
     )
     assert codes(forbidding.of_producers(away, {}, NOW)) == [ReasonCode.ERROR]
-    assert codes(forbidding.of_committers({TP: [GROUP]}, away, {}, set())) == [ReasonCode.ERROR]
+    assert codes(forbidding.of_committers({TP: [GROUP]}, away, {}, set(), {})) == [ReasonCode.ERROR]
 
 
 @pytest.mark.parametrize("kind", [GroupKind.SHARE, GroupKind.STREAMS])
@@ -183,14 +183,26 @@ def test_groups_that_commit_in_transactions_do_not_move() -> None:
         {TP: (state(5), state(6, marked=1), state(7))}, {}
     )
     ids = {ProducerId(7): "app"}
-    found = [*forbidding.of_committers(at, states, ids, set())]
+    found = [*forbidding.of_committers(at, states, ids, set(), {})]
     assert codes(found) == [ReasonCode.PROMOTE_TRANSACTIONS] * 2
     assert "app commits offsets in t-0, where those of group g are" in str(found[0])
     quiet = Answers[TopicPartition, tuple[ProducerState, ...]]({TP: ()}, {})
-    assert codes(forbidding.of_committers(at, quiet, ids, {"g"})) == [
+    assert codes(forbidding.of_committers(at, quiet, ids, {"g"}, {})) == [
         ReasonCode.PROMOTE_TRANSACTIONS
     ]
-    assert codes(forbidding.of_committers(at, quiet, ids, {"other"})) == []
+    assert codes(forbidding.of_committers(at, quiet, ids, {"other"}, {})) == []
+
+
+@pytest.mark.parametrize(
+    ("groups", "forbids"), [({"other"}, False), ({"other", "g"}, True), (set(), True)]
+)
+def test_who_committed_for_other_groups_alone_forbids_nothing(
+    groups: set[str], forbids: bool
+) -> None:
+    states = Answers[TopicPartition, tuple[ProducerState, ...]]({TP: (state(5, marked=1),)}, {})
+    known = {TP: {ProducerId(5): groups}}
+    found = codes(forbidding.of_committers({TP: [GROUP]}, states, {}, set(), known))
+    assert found == [ReasonCode.PROMOTE_TRANSACTIONS] * forbids
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
+from towpath.gateway.committed_groups import CommittedGroups
 from towpath.gateway.eras import FIRST_ID
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import GatewaySign
@@ -117,6 +118,11 @@ def is_transactional(state: ProducerState, transactional: Mapping[ProducerId, st
     return state.id in transactional or state.open_since >= 0 or marked
 
 
+def _may_commit_for(groups: Set[str], others: Collection[str]) -> bool:
+    """Return whether a producer may commit for groups, as it did for others, if that is known."""
+    return not others or not groups.isdisjoint(others)
+
+
 def _is_over(state: ProducerState) -> bool:
     """Return whether a producer is a link that can write no more, as it was fenced."""
     return is_private(state.id) and state.epoch == EPOCH
@@ -157,26 +163,30 @@ def of_committers(
     states: Answers[TopicPartition, tuple[ProducerState, ...]],
     transactional: Mapping[ProducerId, str],
     through: Set[str],
+    known: CommittedGroups,
 ) -> Iterator[Reason]:
     """Yield the transactional producers that may commit offsets of groups.
 
-    Which group a producer commits for is known to nobody but itself; brokers tell in which
-    partition of the offsets it wrote.
+    Brokers tell in which partition of the offsets a producer wrote. A producer of which the log
+    there tells that it committed for other groups alone is none of these.
 
     Args:
         at: The groups that move, by the partition that keeps their offsets.
         states: What the source remembers of the producers of these partitions.
         transactional: The transactional ids of the source, by producer id.
         through: Groups whose offsets were committed in transactions through this gateway.
+        known: For which groups producers committed offsets, as far as the log tells.
     """
     for tp, error in states.failed.items():
         text = f"whether offsets are committed in transactions is unknown, as {tp} is: {error}"
         yield Reason.of(ReasonCode.ERROR, error=error.code, text=text)
     for tp, groups in at.items():
+        moving = {each.name for each in groups}
         names = {
             transactional.get(each.id, f"of producer id {each.id}")
             for each in states.get(tp, ())
             if is_transactional(each, transactional)
+            and _may_commit_for(moving, known.get(tp, {}).get(each.id, ()))
         }
         those = ", ".join(sorted(map(str, groups)))
         for name in sorted(names):

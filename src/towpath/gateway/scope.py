@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from towpath.cluster.admin.groups import GroupListing, GroupState
 from towpath.cluster.metadata import ProducerState, TopicInfo
 from towpath.gateway import forbidding
+from towpath.gateway.committed_groups import committed_groups
 from towpath.gateway.eras import FIRST_ID
 from towpath.ledger.alive import Life, RunLife
 from towpath.ledger.link import OpenLink
@@ -129,7 +130,13 @@ def _groups(
     if scope.groups and (transactional or transacting):
         at = _places(link, scope.groups)
         states = link.source.producers.states(at)
-        scope.forbidden += forbidding.of_committers(at, states, transactional, transacting)
+        writers = {
+            tp: ids
+            for tp, each in states.items()
+            if (ids := {one.id for one in each if forbidding.is_transactional(one, transactional)})
+        }
+        known = committed_groups(link.config.source, link.source, writers) if writers else {}
+        scope.forbidden += forbidding.of_committers(at, states, transactional, transacting, known)
 
 
 def _read_by(

@@ -9,10 +9,12 @@ import re
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from towpath.model.errors import ConfigError, ConfigProblem
-from towpath.settings.link import LinkConfig
+
+if TYPE_CHECKING:
+    from towpath.settings.link import LinkConfig
 
 _READER = "towpath.mirror.connect.load"
 
