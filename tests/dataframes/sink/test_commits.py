@@ -13,7 +13,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.admin.transactions import ProducerEpoch
 from towpath.dataframes.errors import LateCommitError, TornBatchError
 from towpath.dataframes.sink.commits import Committer, Decision, TaskPart, task_id
-from towpath.dataframes.sink.messages import TaskPlace, TaskWritten
+from towpath.dataframes.sink.messages import DriverTurn, TaskPlace, TaskWritten
 from towpath.dataframes.sink.options import SinkOptions
 from towpath.dataframes.sink.task import write_task
 from towpath.dev.broker import LocalCluster
@@ -36,11 +36,11 @@ class Driver:
 
     def __post_init__(self) -> None:
         self.committer = Committer(self.admin, self.options, self.options.identity)
-        self.who = ProducerEpoch(-1, -1)
+        self.turn = DriverTurn(ProducerEpoch(-1, -1))
         self.last = Decision()
 
     def begin(self) -> None:
-        self.who, self.last = self.committer.begin()
+        self.turn, self.last = self.committer.begin()
 
     def tasks(self, batch: int, count: int = 2) -> list[TaskWritten]:
         """Play the tasks of a micro-batch, as `StreamWriter.write` does."""
@@ -50,10 +50,10 @@ class Driver:
         name = self.options.identity
         place = TaskPlace(number, QUERY, batch, task_id(name, number))
         if self.last.query == QUERY and batch <= self.last.batch:
-            return TaskWritten(place, driver=self.who, was_written=True)
+            return TaskWritten(place, driver=self.turn, was_written=True)
         rows = [f"{batch}-{number}-{row}".encode() for row in range(3)]
         found = pa.RecordBatch.from_pydict({"value": pa.array(rows, pa.binary())})
-        return replace(write_task(self.options, place, [found]), driver=self.who)
+        return replace(write_task(self.options, place, [found]), driver=self.turn)
 
     def parts(self, written: Sequence[TaskWritten]) -> tuple[TaskPart, ...]:
         return tuple(
@@ -102,8 +102,8 @@ def test_a_driver_that_ends_anywhere_leaves_each_batch_once(
     written = second.tasks(1)
     parts = second.parts(written)
     at = written[0].written[0].tp
-    decided = Decision(second.last.number + 1, QUERY, 1, parts)
-    second.committer._write(second.who, at, decided)
+    decided = Decision(second.turn.number + 1, QUERY, 1, parts)
+    second.committer._write(second.turn.who, at, decided)
     second.committer._commit(1, parts[:1])  # it ends before it commits the other task's
 
     third = Driver(admin, options)
@@ -152,7 +152,7 @@ def test_a_batch_that_brokers_dropped_in_part_is_told(
     written = driver.tasks(0)
     parts = driver.parts(written)
     at = written[0].written[0].tp
-    driver.committer._write(driver.who, at, Decision(0, QUERY, 0, parts))
+    driver.committer._write(driver.turn.who, at, Decision(0, QUERY, 0, parts))
     driver.committer._of(1).fence(_soon())  # as the coordinator does when the time is over
     with pytest.raises(TornBatchError, match=r"batch 0 .* tasks 1 with 3 records"):
         Driver(admin, options).begin()
@@ -161,6 +161,21 @@ def test_a_batch_that_brokers_dropped_in_part_is_told(
     assert values(target, options) == [f"0-0-{row}" for row in range(3)]
     brave.committer.decide(brave.tasks(1), 1)
     assert len(values(target, options)) == 9
+
+
+def test_a_decision_of_a_thousand_tasks_is_kept_whole(admin: Admin, options: SinkOptions) -> None:
+    """It is longer than what brokers take as the text of one commit."""
+    driver = Driver(admin, options)
+    driver.begin()
+    at = driver.task(0, 0).written[0].tp
+    who = [ProducerEpoch((n * 7919) ** 3 % (1 << 60), n * 31 % (1 << 15)) for n in range(1000)]
+    parts = tuple(TaskPart(n, each, n * 977) for n, each in enumerate(who))
+    made = Decision(3, QUERY, 17, parts)
+    assert len(made.text()) > 10_000
+    for decision in (made, Decision(4, QUERY, 17)):
+        driver.committer._write(driver.committer._driver.fence(_soon()), at, decision)
+        driver.committer._driver.fence(_soon())  # once this was done, the group has it
+        assert driver.committer.last() == (decision, at)
 
 
 def _soon() -> Deadline:

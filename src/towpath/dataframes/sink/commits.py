@@ -19,14 +19,18 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.admin.groups.asking import Commits
 from towpath.cluster.admin.transactions import ProducerEpoch, Transactions
+from towpath.cluster.connect.control import may_pass
+from towpath.cluster.connect.retrying import retried
 from towpath.dataframes.errors import LateCommitError, TornBatchError
-from towpath.dataframes.sink.messages import TaskWritten
+from towpath.dataframes.sink.messages import DriverTurn, TaskWritten
 from towpath.dataframes.sink.options import SinkOptions
 from towpath.dataframes.telling import tell
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import TopicPartition
+from towpath.runtime.backoff import BackOff
 from towpath.runtime.deadline import Deadline
 
 T = TypeVar("T")
@@ -34,6 +38,7 @@ T = TypeVar("T")
 _PIECE = 3000
 """Characters of a decision in one commit: brokers take 4096 (`offset.metadata.max.bytes`)."""
 _LANES = 8
+_AGAIN = BackOff(first=0.02, longest=0.5)
 _PATIENCE = 60.0
 """Seconds for what a driver asks of the cluster."""
 
@@ -101,8 +106,8 @@ class Committer:
         self._admin, self._options, self._name = admin, options, name
         self._driver = admin.producers.transactions(name)
 
-    def begin(self) -> tuple[ProducerEpoch, Decision]:
-        """Fence earlier drivers, and complete what they decided. Returns who may decide now.
+    def begin(self) -> tuple[DriverTurn, Decision]:
+        """Fence earlier drivers, and complete what they decided. Returns the turn, and that.
 
         Raises:
             ClusterError: The cluster refused it, or did not answer.
@@ -118,7 +123,8 @@ class Committer:
                     raise
                 tell(f"{error}; it goes on")
             self._write(who, at, Decision(last.number + 1, last.query, last.batch))
-        return who, last
+            return DriverTurn(who, last.number + 1, at), last
+        return DriverTurn(who, last.number, at), last
 
     def last(self) -> tuple[Decision, TopicPartition | None]:
         """Return the last decision, and the partition with whose commit it is kept."""
@@ -144,15 +150,13 @@ class Committer:
         if not parts:
             return
         first = next(each for each in written if each.written)
-        assert first.driver is not None  # noqa: S101, else there were no transactions
-        at = min(each.tp for task in written for each in task.written)
+        turn, query = first.driver, first.place.query
+        assert turn is not None  # noqa: S101, else there were no transactions
+        at = turn.at or min(each.tp for task in written for each in task.written)
         self._require_open(written)
-        last, before = self.last()
-        at = before or at
-        self._write(first.driver, at, Decision(last.number + 1, first.place.query, batch, parts))
+        self._write(turn.who, at, Decision(turn.number + 1, query, batch, parts))
         self._commit(batch, parts)
-        done = Decision(last.number + 2, first.place.query, batch)
-        self._write(first.driver, at, done)
+        self._write(turn.who, at, Decision(turn.number + 2, query, batch))
 
     def commit_all(self, written: Sequence[TaskWritten]) -> None:
         """Commit the transactions of a batch that is no micro-batch.
@@ -191,10 +195,13 @@ class Committer:
 
     def _commits(self, group: str) -> dict[TopicPartition, Commit]:
         wanted = ClientGroup(group)
-        found = self._admin.groups.offsets([wanted], stable=lambda _: True)
-        if wanted in found.failed:
-            raise found.failed[wanted]
-        return {tp: commit for tp, commit in found[wanted].items() if commit.offset >= 0}
+
+        def once() -> Commits:
+            return self._admin.groups.offsets([wanted], stable=lambda _: True).sure(wanted)
+
+        # The end of a transaction reaches its group a moment after the answer.
+        found = retried(once, _deadline(), _AGAIN, may_pass)
+        return {tp: commit for tp, commit in found.items() if commit.offset >= 0}
 
     def _write(self, who: ProducerEpoch, at: TopicPartition, decision: Decision) -> None:
         """Keep a decision, all of it or nothing."""

@@ -44,6 +44,21 @@ class TaskPlace:
     transactional_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class DriverTurn:
+    """The right of a driver to decide on the next batch, until another one begins.
+
+    Attributes:
+        who: Its producer.
+        number: The number of the last decision.
+        at: The partition with whose commit decisions are kept, `None` before the first one.
+    """
+
+    who: ProducerEpoch
+    number: int = -1
+    at: TopicPartition | None = None
+
+
 @dataclass(frozen=True)
 class TaskWritten(WriterCommitMessage):
     """What a task wrote, for the driver.
@@ -52,7 +67,7 @@ class TaskWritten(WriterCommitMessage):
         place: The task.
         who: The producer, `None` if nothing was to be written.
         written: The offsets of its records.
-        driver: The producer of the driver that planned the batch, for its own transaction.
+        driver: The turn of the driver that planned the batch.
         was_written: Whether the batch had been written before a restart, so that its rows were
             passed over.
     """
@@ -60,7 +75,7 @@ class TaskWritten(WriterCommitMessage):
     place: TaskPlace
     who: ProducerEpoch | None = None
     written: tuple[OffsetsWritten, ...] = ()
-    driver: ProducerEpoch | None = None
+    driver: DriverTurn | None = None
     was_written: bool = False
 
     @property

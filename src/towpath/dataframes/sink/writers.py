@@ -13,9 +13,8 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter
 from typing_extensions import override
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.admin.transactions import ProducerEpoch
 from towpath.dataframes.sink.commits import Committer, Decision, task_id
-from towpath.dataframes.sink.messages import TaskPlace, TaskWritten
+from towpath.dataframes.sink.messages import DriverTurn, TaskPlace, TaskWritten
 from towpath.dataframes.sink.options import SinkOptions
 from towpath.dataframes.telling import tell
 from towpath.model.nouns import Side
@@ -83,7 +82,7 @@ class StreamWriter(_StreamBase):  # type: ignore[misc]
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._options, self._schema = options, schema
-        self._driver: ProducerEpoch | None = None
+        self._driver: DriverTurn | None = None
         self._last = Decision()
 
     def __getstate__(self) -> dict[str, Any]:
