@@ -1,4 +1,4 @@
-"""What real producers wrote, byte for byte as a broker (Kafka 4.3.1) sent it.
+"""What real producers wrote, byte for byte as a broker (Kafka 4.3.1 or later) sent it.
 
 Each `.bin` is one record set of a Fetch v11 answer; the `.json` beside it tells which producer
 wrote it and what librdkafka's consumer read from it.
