@@ -154,12 +154,12 @@ def same(what: str, found: Counter[bytes], wanted: Counter[bytes]) -> bool:
 def write(cluster: LocalCluster, kind: str, count: int) -> None:
     """Write records of one kind, each with a key."""
     config = {"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True}
-    producer = Producer(config, logger=QUIET)
-    for value in names(kind, count):
-        producer.produce(TOPIC, value, key=value)
-        producer.poll(0)
-    if producer.flush(PATIENCE):
-        sys.exit(f"not all records of kind {kind} were acknowledged")
+    with closing(Producer(config, logger=QUIET)) as producer:
+        for value in names(kind, count):
+            producer.produce(TOPIC, value, key=value)
+            producer.poll(0)
+        if producer.flush(PATIENCE):
+            sys.exit(f"not all records of kind {kind} were acknowledged")
     say(f"{count:,} records written")
 
 
