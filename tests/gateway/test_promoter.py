@@ -188,8 +188,15 @@ def test_a_gateway_that_begins_knows_what_went_back(link: OpenLink) -> None:
     assert (why.code, dict(why.values)["side"]) == (ReasonCode.PROMOTE_STRAY, "target")
     another = GatewayBook(replace(link, name=LinkName(f"{link.name}-2")))
     another.begin()
-    assert (another.promoted, another.eras[topic]) == ({}, 1), "the next link counts on"
+    assert [*another.promoted] == [topic, "back"], "the next link goes on where this one ended"
+    assert [each.name for each in another.others()] == [book.name], "its clients may be the same"
     another.end()
+    elsewhere = link.config.topics.model_copy(update={"include": ("elsewhere.*",)})
+    config = link.config.model_copy(update={"topics": elsewhere})
+    stranger = GatewayBook(replace(link, name=LinkName(f"{link.name}-3"), config=config))
+    stranger.begin()
+    assert (stranger.promoted, stranger.others()) == ({}, []), "a link of other topics is alone"
+    stranger.end()
     book.end()
 
 

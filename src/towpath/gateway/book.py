@@ -18,6 +18,7 @@ from towpath.ledger.alive import is_gone, this_host, this_space
 from towpath.ledger.entries import (
     Entry,
     GatewaySign,
+    LinkIdentity,
     Promoted,
     PromotedTopic,
     Promotion,
@@ -28,13 +29,15 @@ from towpath.ledger.entries import (
 from towpath.ledger.ledger import FACTS, Ledger
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, LedgerError, RefusedError
-from towpath.model.nouns import Side, TopicName
+from towpath.model.nouns import ClusterId, LinkName, Side, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
 from towpath.wire import plain
 
 _KINDS = frozenset({GatewaySign.kind, Promotion.kind, Promoted.kind})
+_OF_ALL = frozenset({LinkIdentity.kind, GatewaySign.kind, Promoted.kind})
+"""Kinds that are read of all links."""
 _OPEN = frozenset({PromotionStage.ASKED.value, PromotionStage.RUNNING.value})
 _OLD_EPOCH = 47
 _PATIENCE = 10.0
@@ -54,7 +57,8 @@ class GatewayBook:
     Attributes:
         name: The name of this gateway.
         signs: The gateways that were heard of, by name.
-        promoted: What moved to the target and back, by the name of the request, in its order.
+        promoted: What moved to the target and back, by the name of the request, in its order; by
+            gateways of this link, and of earlier ones between the same clusters.
         eras: How often topics went back to the source, through gateways of any link.
     """
 
@@ -67,6 +71,7 @@ class GatewayBook:
         self._sequence = 0
         self._asked: dict[str, Promotion] = {}
         self._running, self._withdrawn = set[str](), set[str]()
+        self._sources: dict[LinkName, ClusterId] = {}
         self.name = uuid.uuid4().hex[:16]
         self.signs: dict[str, GatewaySign] = {}
         self.promoted: dict[str, Promoted] = {}
@@ -128,14 +133,14 @@ class GatewayBook:
         found = self._ledger.read(
             FACTS,
             wait=wait,
-            wanted=lambda key: (
-                key.kind == Promoted.kind or (key.kind in _KINDS and key.link == link)
-            ),
+            wanted=lambda key: key.kind in _OF_ALL or (key.kind in _KINDS and key.link == link),
         )
         for entry in found:
             match entry:
                 case Unreadable():
                     raise entry.error
+                case LinkIdentity():
+                    self._sources.setdefault(entry.link, entry.source_cluster)
                 case GatewaySign():
                     self.signs[entry.name] = entry
                 case Promotion():
@@ -147,11 +152,30 @@ class GatewayBook:
         return [each for each in self._asked.values() if each.state == PromotionStage.ASKED]
 
     def _moved(self, record: Promoted) -> None:
-        if record.link == self._link.name:
+        if self._concerns(record):
             self.promoted[record.name] = record
         for each in record.topics:
             era = each.era + record.back
             self.eras[each.topic] = max(era, self.eras.get(each.topic, 0))
+
+    def _concerns(self, record: Promoted) -> bool:
+        """Whether topics moved that clients of this gateway may use.
+
+        After a way back the next link between the same clusters has another name, and its gateway
+        goes on where the one before ended.
+        """
+        link = self._link
+        if record.link == link.name:
+            return True
+        if not any(link.config.topics.matches(each.topic) for each in record.topics):
+            return False
+        theirs, ours = self._sources.get(record.link), self._sources.get(link.name)
+        if ours is None:
+            try:
+                ours = link.source.cluster.id()
+            except ClusterError:
+                return True
+        return theirs in {None, ours}
 
     def last_moves(self) -> dict[TopicName, tuple[Promoted, PromotedTopic]]:
         """Return the last move of each topic."""
@@ -184,11 +208,15 @@ class GatewayBook:
         self._asked.pop(asked.name, None)
 
     def others(self) -> list[GatewaySign]:
-        """Return other gateways of the link that may still serve clients."""
+        """Return other gateways that may still serve clients of the same topics.
+
+        They are of this link, or of one before it that moved some of its topics.
+        """
+        links = {self._link.name, *(record.link for record in self.promoted.values())}
         return [
             each
             for each in self.signs.values()
-            if each.name != self.name and not each.over and not is_gone(each)
+            if each.link in links and each.name != self.name and not each.over and not is_gone(each)
         ]
 
     def note(self, asked: Promotion) -> None:

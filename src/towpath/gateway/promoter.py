@@ -86,7 +86,7 @@ class Promoter:
         topics = at.call(take)
         self._taken.update(each.name for each in records)
         at.link.read()
-        self._open = [*all_of_them.values()]
+        self._open = [each for each in all_of_them.values() if each.link == at.link.name]
         at.see(at.link.target.topics.with_brokers(map(TopicName, topics)))
         self._unasked |= {*_places(records)}
         self._groups_known = False
