@@ -13,6 +13,7 @@ import pyspark
 from tests.support.objects.buckets import Buckets
 
 from bench.arena import Arena
+from bench.copiers import of_clone
 from bench.watched import WatchedProcess
 from towpath.archive.config import load_archive
 from towpath.archive.errors import NoArchiveError
@@ -168,6 +169,25 @@ class Towpath(Archiver):
         name = made.keys.access_key_id
         keys = {"access_key_id": name, "secret_access_key": f"file:{secret}"}
         return {"url": made.url, "endpoint": made.endpoint, "region": made.region, "keys": keys}
+
+
+class Before(Towpath):
+    """`towpath archive run` of another clone of this repository, which stands at an earlier commit.
+
+    Args:
+        task: What it archives.
+        home: Where its files go.
+        name: Its name in the results.
+        kind: The format of its objects.
+        clone: Where it is.
+    """
+
+    def __init__(self, task: Task, home: Path, name: str, kind: str, clone: Path) -> None:
+        super().__init__(task, home, name, kind)
+        self._clone = clone
+
+    def _command(self) -> Sequence[str]:
+        return [*of_clone(self._clone), *super()._command()]
 
 
 class SparkParquet(Archiver):

@@ -27,7 +27,7 @@ from tests.support.objects.buckets import Buckets
 from tests.support.objects.buckets import fetch as fetch_buckets
 
 from bench import one_core, segmenting, throughput
-from bench.archivers import Archiver, IcebergSink, SparkParquet, Task, Towpath
+from bench.archivers import Archiver, Before, IcebergSink, SparkParquet, Task, Towpath
 from bench.arena import Arena
 from bench.copiers import towpath_environment
 from bench.data import SETS, DataSet, Prepared, prepare
@@ -59,9 +59,13 @@ Figures = dict[str, Any]
 Make = Callable[[Task, Path, str], Archiver]
 
 
-def archivers(buckets: Buckets | None) -> dict[str, tuple[str, Make]]:
+def archivers(buckets: Buckets | None, before: Path | None) -> dict[str, tuple[str, Make]]:
     """Return all archivers: what each does, and how it is made."""
-    found: dict[str, tuple[str, Make]] = {
+    earlier: dict[str, tuple[str, Make]] = {
+        "before": ("Towpath before, Parquet into a folder",
+                   partial(Before, kind="parquet", clone=before)),
+    } if before else {}  # fmt: skip
+    found: dict[str, tuple[str, Make]] = earlier | {
         "towpath": ("Towpath, Parquet into a folder", partial(Towpath, kind="parquet")),
     }
     if buckets is not None:
@@ -244,7 +248,7 @@ def main() -> int:
         buckets = Buckets(program, home / "s3") if program else None
         if buckets is not None:
             stack.callback(buckets.stop)
-        known = archivers(buckets)
+        known = archivers(buckets, wish.before)
         wanted = {name: known[name] for name in wish.only.split(",") or known if name in known}
         arena = stack.enter_context(Arena(home, "1g"))
         measurement = Measurement(arena, home, factor)
@@ -267,6 +271,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a tenth of the records: a try")
     parser.add_argument("--factor", type=float, default=1.0, help="on the number of records")
     one_core.add_sets(parser)
+    parser.add_argument("--before", type=Path, help="clone of an earlier build, beside this one")
     parser.add_argument("--only", default="", help="archivers, such as towpath,spark")
     parser.add_argument("--limit", help=argparse.SUPPRESS)
     parser.add_argument("--home", type=Path, help="folder for the data, removed at the end")
@@ -281,7 +286,7 @@ def _page(found: Figures) -> Iterator[str]:
         yield from head_of_set(name, of_set, wire)
         yield ""
         yield from table(_HEAD, (_row(each) for each in of_set["archivers"].values()))
-        yield from ("", *_goals(of_set))
+        yield from ("", *_beside_before(of_set), "", *_goals(of_set))
         yield from ("", *_memory(of_set))
     if found["trouble"]:
         yield from ("", "## What failed", "", *(f"- {each}" for each in found["trouble"]))
@@ -325,6 +330,15 @@ def _goals(of_set: Figures) -> Iterator[str]:
             ("memory of a worker, MiB", f"under {WANTED_MEMORY}", max(workers)),
         ]  # fmt: skip
     yield from table(("what", "wanted", "found"), rows)
+
+
+def _beside_before(of_set: Figures) -> Iterator[str]:
+    known = of_set["archivers"]
+    if {"before", "towpath"} <= known.keys():
+        now, then = known["towpath"], known["before"]
+        rate = now["mb_per_s"] / then["mb_per_s"]
+        cpu = now["cpu_per_gib"]["us"] / max(then["cpu_per_gib"]["us"], 0.01)
+        yield f"Beside the build before: {rate:.2f} of its rate, {cpu:.2f} of its CPU."
 
 
 def _memory(of_set: Figures) -> Iterator[str]:

@@ -94,6 +94,11 @@ class Towpath(Copier):
         return [self._wish.python, "-m", "towpath", "run", str(file), "--master", "local[2]"]
 
 
+def of_clone(clone: Path) -> list[str]:
+    """Return the words that let a command of this environment use the code of a clone."""
+    return ["/usr/bin/env", f"PYTHONPATH={clone / 'src'}{os.pathsep}{clone}"]
+
+
 class Before(Towpath):
     """`towpath run` of another clone of this repository, which stands at an earlier commit."""
 
@@ -102,8 +107,7 @@ class Before(Towpath):
     """Where it is."""
 
     def _command(self) -> Sequence[str]:
-        path = os.pathsep.join((str(self.clone / "src"), str(self.clone)))
-        return ["/usr/bin/env", f"PYTHONPATH={path}", *super()._command()]
+        return [*of_clone(self.clone), *super()._command()]
 
 
 class MirrorMaker(Copier):

@@ -13,7 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -73,6 +73,7 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=5, help="warm ones")
     parser.add_argument("--cold", type=int, default=2, help="cold ones")
     parser.add_argument("--installed", help="a Python with the wheel, for the cold ones")
+    parser.add_argument("--before", type=Path, help="clone of an earlier build, beside warm starts")
     parser.add_argument("--more", action="store_true", help="add to the figures of today")
     parser.add_argument("--heap", default="1g", help="of each broker")
     parser.add_argument("--out", type=Path, default=RESULTS)
@@ -91,7 +92,7 @@ def main() -> None:
 
 
 def _nothing() -> dict[str, Any]:
-    return {"machine": machine(), "loads": [], "warm": [], "cold": [], "windows": {}}
+    return {"machine": machine(), "loads": [], "warm": [], "before": [], "cold": [], "windows": {}}
 
 
 def _measure(
@@ -106,7 +107,11 @@ def _measure(
     if wish.starts:
         with _scene(home / "second", wish.heap, prepared) as starts:
             starts(warm, None, windows.setdefault(FRESH, []))
+            if wish.before:
+                starts([], None, clone=wish.before)  # loops and classes go to the cache
             for _ in range(wish.starts - 2):
+                if wish.before:
+                    starts(found["before"], None, clone=wish.before)
                 starts(warm, None)
             starts(warm, None, windows.setdefault(WARM_START, []))
             for _ in range(wish.cold - 1):
@@ -135,6 +140,7 @@ class Starter:
         windows: list[dict[str, Any]] | None = None,
         *,
         empty: bool = False,
+        clone: Path | None = None,
     ) -> None:
         """Start it once, and stop it.
 
@@ -143,14 +149,19 @@ class Starter:
             python: Where Towpath is installed; `None` means the environment of this repository.
             windows: Filled with how old the first records are.
             empty: Whether the user's cache is empty.
+            clone: Where the code is; by default here.
         """
         self._number += 1
         label = f"start{self._number}"
         self._arena.create(self._arena.source, label, latency.PARTITIONS)
         variables = {"PYTHONPATH": os.pathsep.join(self._path(python))}
+        if clone is not None:
+            variables["PYTHONPATH"] = os.pathsep.join((str(clone / "src"), str(clone)))
         if empty:
             variables["TOWPATH_HOME"] = str(self._home / f"cache-{label}")
-        with self._running(python or sys.executable, label, variables) as (copier, start):
+        marked = clone is None
+        running = self._running(python or sys.executable, label, variables, marked=marked)
+        with running as (copier, start):
             into.append(asdict(start))
             if windows is not None:
                 windows.extend(
@@ -167,9 +178,12 @@ class Starter:
 
     @contextmanager
     def _running(
-        self, python: str, label: str, variables: Mapping[str, str]
+        self, python: str, label: str, variables: Mapping[str, str], *, marked: bool
     ) -> Iterator[tuple[Towpath, Start]]:
-        """Start Towpath with marks; yield it when its first record is on the target."""
+        """Start Towpath; yield it when its first record is on the target.
+
+        Marks follow the source of today, so an earlier build has none.
+        """
         marks = self._home / f"marks-{label}"
         marks.mkdir()
         partitions = self._prepared.data.partitions
@@ -184,7 +198,7 @@ class Starter:
             first = self._arena.await_records(self._arena.target, copy, partitions, 1, PATIENCE)
             spent = copier.watch.cpu_by_role()
             others = machine_busy() - busy - sum(spent.values())
-            yield copier, Start(first, _steps(marks, began), spent, others)
+            yield copier, Start(first, _steps(marks, began) if marked else {}, spent, others)
 
 
 def _steps(folder: Path, since: float) -> dict[str, float]:
@@ -208,6 +222,7 @@ def _page(found: Mapping[str, Any]) -> Iterator[str]:
     for kind, starts in (("Warm", found["warm"]), ("Cold, with an empty cache", found["cold"])):
         if starts:
             yield from _starts(kind, starts)
+    yield from _beside_before(found["before"], found["warm"])
     yield from _first_records(found["windows"])
     yield ""
     yield from (f"- {name}: {value}" for name, value in found["machine"].items())
@@ -241,6 +256,27 @@ def _starts(kind: str, starts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     of_roles = [(role, f"{seconds:.2f}") for role, seconds in spent]
     both = ("all of Towpath", f"{total:.2f}"), ("others, brokers too", f"{others:.2f}")
     yield from table(("process", "CPU s"), (*of_roles, *both))
+    yield ""
+
+
+def _beside_before(
+    before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    if not (before and now):
+        return
+
+    def row(what: str, of: Callable[[Mapping[str, Any]], float]) -> tuple[str, ...]:
+        then, today = (statistics.median(map(of, each)) for each in (before, now))
+        return what, f"{then:.2f}", f"{today:.2f}", f"{today / then:.2f}"
+
+    yield "## Beside the build before, warm, in turns\n"
+    yield from table(
+        ("what", "before", "now", "ratio"),
+        (
+            row("first record after, s", lambda start: float(start["first"])),
+            row("CPU s until then", lambda start: float(sum(start["cpu"].values()))),
+        ),
+    )
     yield ""
 
 
