@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.copying.sparks import VERSIONS, fetch_spark, with_spark
-from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.kafka import Record, consume, create_topic, produce, wait_for
 from tests.support.program import environment
 from towpath.dev.broker import LocalCluster
 
@@ -48,10 +48,8 @@ def test_a_stream_is_copied_once_and_a_batch_after_it(
     ended = subprocess.run(program, env=env, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-4000:]
     assert "was written before a restart" in ended.stderr
-    there = _all(source, topic)
-    found = _all(target, topic)
-    assert [each for each in found if each in there] == found
-    assert sorted(map(repr, found)) == sorted(map(repr, there * 2))
+    there = sorted(map(repr, _all(source, topic) * 2))
+    wait_for(lambda: sorted(map(repr, _all(target, topic))), there, "the copies")
 
 
 def _all(cluster: LocalCluster, topic: str) -> list[Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pytest
 
-from tests.support.kafka import consume, create_topic
+from tests.support.kafka import consume, create_topic, wait_for
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.transactions import ProducerEpoch
 from towpath.dataframes.errors import LateCommitError, TornBatchError
@@ -94,7 +94,7 @@ def test_a_driver_that_ends_anywhere_leaves_each_batch_once(
     first.begin()
     first.committer.decide(first.tasks(0), 0)
     first.tasks(1)  # it ends before it decides
-    assert values(target, options) == rows_of(0)
+    wait_for(lambda: values(target, options), rows_of(0), "the records")
 
     second = Driver(admin, options)
     second.begin()
@@ -109,11 +109,11 @@ def test_a_driver_that_ends_anywhere_leaves_each_batch_once(
     third = Driver(admin, options)
     third.begin()
     assert third.last.batch == 1
-    assert values(target, options) == rows_of(0, 1)
+    wait_for(lambda: values(target, options), rows_of(0, 1), "the records")
     again = third.tasks(1)  # Spark plays the batch again
     assert all(each.was_written for each in again)
     third.committer.decide(third.tasks(2), 2)
-    assert values(target, options) == rows_of(0, 1, 2)
+    wait_for(lambda: values(target, options), rows_of(0, 1, 2), "the records")
 
 
 def test_a_driver_that_was_replaced_commits_nothing(
@@ -128,7 +128,7 @@ def test_a_driver_that_was_replaced_commits_nothing(
     old.committer.abort(late)
     written = new.tasks(0)
     new.committer.decide(written, 0)
-    assert values(target, options) == rows_of(0)
+    wait_for(lambda: values(target, options), rows_of(0), "the records")
 
 
 def test_an_attempt_of_a_task_replaces_the_one_before(
@@ -138,10 +138,10 @@ def test_an_attempt_of_a_task_replaces_the_one_before(
     driver.begin()
     lost = driver.task(0, 0)
     driver.committer.decide(driver.tasks(0), 0)
-    assert values(target, options) == rows_of(0)
+    wait_for(lambda: values(target, options), rows_of(0), "the records")
     with pytest.raises(LateCommitError, match="the transaction of task 0 ended before"):
         driver.committer.commit_all([lost])
-    assert values(target, options) == rows_of(0)
+    wait_for(lambda: values(target, options), rows_of(0), "the records")
 
 
 def test_a_batch_that_brokers_dropped_in_part_is_told(
@@ -158,9 +158,9 @@ def test_a_batch_that_brokers_dropped_in_part_is_told(
         Driver(admin, options).begin()
     brave = Driver(admin, replace(options, fails=False))
     brave.begin()
-    assert values(target, options) == [f"0-0-{row}" for row in range(3)]
+    wait_for(lambda: values(target, options), [f"0-0-{row}" for row in range(3)], "the records")
     brave.committer.decide(brave.tasks(1), 1)
-    assert len(values(target, options)) == 9
+    wait_for(lambda: len(values(target, options)), 9, "the records")
 
 
 def test_a_decision_of_a_thousand_tasks_is_kept_whole(admin: Admin, options: SinkOptions) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.here import shared_spark
-from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.kafka import Record, consume, create_topic, produce, wait_for
 from towpath.dataframes import register
 from towpath.dev.broker import LocalCluster
 
@@ -53,8 +53,9 @@ def test_rows_are_records_with_all_that_they_have(
     records += [Record(None, b"", (), T0), Record(b"", None, (), T0, partition=1)]
     produce(source.bootstrap, topic, records)
     write(read(spark, source, topic), target, receipts=receipts)
-    assert _all(target, topic, 3) == _all(source, topic, 3)
+    _require_same(source, target, topic, 3)
 
+    wait_for(lambda: len(consume(target.bootstrap, receipts)), 3, "receipts")
     told = [json.loads(each.value or b"") for each in consume(target.bootstrap, receipts)]
     ends = {(row["partition"], row["first"], row["last"], row["records"]) for row in told}
     assert ends == {(0, 0, 17, 18), (1, 0, 17, 18), (2, 0, 15, 16)}
@@ -70,9 +71,9 @@ def test_keys_choose_partitions_and_texts_are_bytes(
     theirs = {each.key: each.partition for each in consume(target.bootstrap, topic, range(4))}
     frame = spark.range(40).selectExpr("cast(id as string) key", "concat('v', id) value")
     write(frame, target, topic=topic, **{"kafka.compression.type": "zstd"})
+    wait_for(lambda: len(consume(target.bootstrap, topic, range(4))), 80, "the records")
     both = [(each.key, each.partition) for each in consume(target.bootstrap, topic, range(4))]
     assert all(theirs[key] == partition for key, partition in both)
-    assert len(both) == 80
 
 
 def produce_by_key(
@@ -97,7 +98,7 @@ def test_a_job_that_fails_leaves_nothing_visible(
         write(frame, target, topic=topic)
     assert consume(target.bootstrap, topic) == []
     write(frame.where("partition = 0"), target, topic=topic, exactlyOnce="false")
-    assert len(consume(target.bootstrap, topic)) == 39
+    wait_for(lambda: len(consume(target.bootstrap, topic)), 39, "the records")
 
 
 def test_what_is_wrong_is_told_before_anything_is_written(
@@ -153,11 +154,11 @@ def test_a_stream_writes_each_record_once_also_where_spark_plays_a_batch_again(
     stream = Stream(spark, source, target, tmp_path)
     produce(source.bootstrap, topic, _records(0, 10))
     stream.run(topic)
-    assert _all(target, topic, 2) == _all(source, topic, 2)
+    _require_same(source, target, topic, 2)
     stream.forget_last_commit()
     produce(source.bootstrap, topic, _records(10, 20))
     stream.run(topic)
-    assert _all(target, topic, 2) == _all(source, topic, 2)
+    _require_same(source, target, topic, 2)
 
 
 def _records(first: int, end: int) -> list[Record]:
@@ -165,6 +166,12 @@ def _records(first: int, end: int) -> list[Record]:
         Record(b"k%d" % n, b"v%d" % n, (("h", b"%d" % n),), T0 + n, partition=n % 2)
         for n in range(first, end)
     ]
+
+
+def _require_same(source: LocalCluster, target: LocalCluster, topic: str, partitions: int) -> None:
+    """Wait for the markers behind the records: a commit is answered before they are written."""
+    there = _all(source, topic, partitions)
+    wait_for(lambda: _all(target, topic, partitions), there, "the copy")
 
 
 def _all(cluster: LocalCluster, topic: str, partitions: int) -> list[Any]:
