@@ -77,7 +77,8 @@ class Demo:
     def lose(self) -> None:
         """Mirror, freeze the mirror, and lose the source with records that it alone has."""
         step(f"Topic {TOPIC} for the source; group {GROUP} reads a part of it")
-        admin = AdminClient({"bootstrap.servers": self.source.bootstrap})
+        # It would go on about the cluster that is killed.
+        admin = AdminClient({"bootstrap.servers": self.source.bootstrap, "log_level": 0})
         for done in admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)]).values():
             done.result()
         write(self.source, "order", 30_000)
