@@ -32,7 +32,7 @@ from towpath.bloblang.nodes import (
 
 @dataclass(frozen=True, slots=True)
 class MessageScope:
-    """What an expression can ask for.
+    """The metadata and the value that an expression can read.
 
     Attributes:
         metadata: The metadata of the message, such as `kafka_topic`.

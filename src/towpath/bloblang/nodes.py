@@ -51,7 +51,7 @@ class MetadataOf(Node):
 
 @dataclass(frozen=True, slots=True)
 class This(Node):
-    """The value that is looked at: the content of the message, or what `match` compares."""
+    """The current value: the content of the message, or the value that `match` compares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class BinaryOperation(Node):
 
 @dataclass(frozen=True, slots=True)
 class Branch(Node):
-    """A condition with what holds then."""
+    """A condition with its result."""
 
     condition: Node
     then: Node

@@ -26,17 +26,17 @@ class TextTemplate:
 
     @property
     def is_text(self) -> bool:
-        """Whether it has no expression."""
+        """Whether the template has no expression."""
         return all(isinstance(each, str) for each in self.parts)
 
     @property
     def metadata(self) -> frozenset[str]:
-        """The names of the metadata that it asks for, "" for all of it."""
+        """The names of the metadata that the template reads, "" for all of it."""
         return frozenset(node.name for node in self.nodes() if isinstance(node, MetadataOf))
 
     @property
     def reads_content(self) -> bool:
-        """Whether it asks for the content of the message."""
+        """Whether the template reads the content of the message."""
         return any(isinstance(node, This | Field) for node in self.nodes())
 
     def nodes(self) -> Iterator[Node]:

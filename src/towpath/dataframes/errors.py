@@ -22,7 +22,7 @@ class RecordsLostError(RuntimeError):
 
 
 class TopicMadeAgainError(RuntimeError):
-    """A topic is another one than that which a query has read so far.
+    """A topic was deleted and created again while a query read it.
 
     Args:
         topic: Its name.
@@ -44,7 +44,7 @@ class RowError(RuntimeError):
 
 
 class TornBatchError(RuntimeError):
-    """A batch that is decided, but whose records the brokers dropped in part.
+    """A batch that was decided, but whose records brokers dropped in part.
 
     Args:
         batch: Its number.
@@ -67,7 +67,7 @@ class TornBatchError(RuntimeError):
 
 
 class LateCommitError(RuntimeError):
-    """A batch took longer than its transactions may be open; nothing of it is written.
+    """A batch that took longer than its transactions may be open; nothing of it is written.
 
     Args:
         task: The task whose transaction has ended.

@@ -1,4 +1,4 @@
-"""What filters of a query leave to read. Pure."""
+"""The partitions, offsets and times that a query's filters leave to read. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Narrowing:
     numbers: frozenset[int] | None = None
 
     def take(self, wanted: datasource.Filter) -> None:
-        """Take in a filter; one that says nothing of these columns changes nothing."""
+        """Apply one more filter; filters on other columns change nothing."""
         column = getattr(wanted, "attribute", None)
         if column is None or len(column) != 1:
             return

@@ -33,7 +33,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class OffsetBound:
-    """Where reading begins or ends.
+    """The bound at which reading begins or ends: earliest, latest, or given offsets or times.
 
     Attributes:
         offset: Of partitions that `offsets` does not name: `EARLIEST` or `LATEST`.
@@ -50,7 +50,7 @@ class OffsetBound:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What is read.
+    """The options of a query: topics, offset bounds and limits.
 
     Attributes:
         cluster: The brokers, and how to log in.
@@ -214,7 +214,7 @@ def _json(text: str, like: str) -> dict[str, Any]:
 
 
 def flag(text: str) -> bool:
-    """Return what `true` or `false` means.
+    """Return the boolean value of an option, `true` or `false`.
 
     Raises:
         ValueError: It is neither.

@@ -39,7 +39,7 @@ class OffsetRange(InputPartition):
 
 
 def topics_of(admin: Admin, options: SourceOptions) -> dict[TopicName, TopicInfo]:
-    """Return the topics that options name.
+    """Return the topics that a query's options select.
 
     Raises:
         ClusterError: The cluster does not answer, or refuses a topic.
@@ -66,7 +66,7 @@ def topics_of(admin: Admin, options: SourceOptions) -> dict[TopicName, TopicInfo
 
 
 def places_of(options: SourceOptions, topics: Iterable[TopicInfo]) -> list[TopicPartition]:
-    """Return the partitions that options name."""
+    """Return the partitions that a query's options select."""
     wanted = set(options.places)
     every = (
         TopicPartition(topic.name, each.partition) for topic in topics for each in topic.partitions
@@ -77,7 +77,7 @@ def places_of(options: SourceOptions, topics: Iterable[TopicInfo]) -> list[Topic
 def offsets_at(
     admin: Admin, tps: Sequence[TopicPartition], bound: OffsetBound
 ) -> dict[TopicPartition, int]:
-    """Return the offset of each partition at a bound.
+    """Return the offset of each partition for an offset bound.
 
     The end is that of committed records: records of open transactions come later.
 
@@ -116,7 +116,7 @@ def ranges_of(
 
 
 def spread(ranges: Sequence[OffsetRange], options: SourceOptions) -> list[OffsetRange]:
-    """Return ranges cut into as many as options ask for. Pure."""
+    """Cut ranges of offsets into as many tasks as the options ask for. Pure."""
     most = options.most_records
     total = sum(each.end - each.start for each in ranges)
     if options.least_tasks > len(ranges) and total:

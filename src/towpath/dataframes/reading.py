@@ -1,4 +1,4 @@
-"""A task: the records of a range as Arrow batches."""
+"""Reading of one range of offsets in a Spark task, as Arrow batches."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _HEADERS = ", headers array<struct<key: string, value: binary>>"
 
 
 def register(spark: SparkSession) -> None:
-    """Let a session know `format("towpath")`."""
+    """Register the data source with a session, for `format("towpath")`."""
     spark.dataSource.register(TowpathSource)
 
 
@@ -53,12 +53,12 @@ class TowpathSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The name for `format`."""
+        """The name of the data source for `format`."""
         return FORMAT
 
     @override
     def schema(self) -> str:
-        """The columns, as DDL.
+        """The columns of the data source, as DDL.
 
         Raises:
             ConfigError: With every problem of the options.
@@ -67,14 +67,14 @@ class TowpathSource(DataSource):
 
     @override
     def reader(self, schema: StructType) -> DataSourceReader:
-        """The reader of a batch."""
+        """Return the reader of a batch query."""
         del schema  # it is ours
         options = self._options
         return NarrowedReader(options) if options.pushes else BatchReader(options)
 
     @override
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """The reader of a stream."""
+        """Return the reader of a streaming query."""
         del schema  # it is ours
         from towpath.dataframes.stream import StreamReader  # noqa: PLC0415, batches need none
 
@@ -82,7 +82,7 @@ class TowpathSource(DataSource):
 
     @override
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """The writer of a batch.
+        """Return the writer of a batch.
 
         Raises:
             ConfigError: With every problem of options and columns.
@@ -93,7 +93,7 @@ class TowpathSource(DataSource):
 
     @override
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        """The writer of a stream.
+        """Return the writer of a stream.
 
         Raises:
             ConfigError: With every problem of options and columns.
@@ -118,7 +118,7 @@ class TowpathSource(DataSource):
 
 
 class BatchReader(DataSourceReader):
-    """Reads the records that are there when the query begins.
+    """Reads the records that the topics hold when the query begins.
 
     Args:
         options: What is read.
@@ -130,7 +130,7 @@ class BatchReader(DataSourceReader):
 
     @override
     def partitions(self) -> Sequence[InputPartition]:
-        """The ranges of offsets, one task each."""
+        """Return the ranges of offsets, one for each task."""
         options, narrowing = self._options, self._narrowing
         with Admin(options.cluster, Side.SOURCE) as admin:
             topics = topics_of(admin, options)
@@ -152,7 +152,7 @@ class BatchReader(DataSourceReader):
 
 
 class NarrowedReader(BatchReader):
-    """Reads no more than filters want.
+    """Reads only the partitions, offsets and times that pushed-down filters select.
 
     Spark keeps what was planned with filters for the frame: without a filter that frame then has
     only those rows (`findings/`). So it is asked for by an option.
@@ -160,7 +160,7 @@ class NarrowedReader(BatchReader):
 
     @override
     def pushFilters(self, filters: list[datasource.Filter]) -> Iterable[datasource.Filter]:
-        """Note which partitions, offsets and times are wanted; Spark filters once more."""
+        """Note filters on partition, offset and timestamp; Spark applies all filters again."""
         for each in filters:
             self._narrowing.take(each)
         return filters

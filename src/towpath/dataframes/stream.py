@@ -1,4 +1,4 @@
-"""A stream of records: which offsets each micro-batch has.
+"""The stream reader, which decides on the offsets of each micro-batch.
 
 The offsets that Spark keeps hold the id of each topic. A topic that was deleted and created again
 between two micro-batches is another topic, and is told, not read on in the middle.
@@ -40,7 +40,7 @@ _AvailableNow: Any = _available_now()
 
 
 class StreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
-    """Reads what is added to topics.
+    """Reads the records that are appended to topics, one micro-batch after the other.
 
     Args:
         options: What is read.
@@ -54,17 +54,17 @@ class StreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
 
     @override
     def initialOffset(self) -> Position:
-        """Where a new query begins."""
+        """Return the offsets at which a new query begins."""
         self._read = self._position(self._options.start or OffsetBound(LATEST))
         return self._read
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802, as Spark calls it
-        """Note where the query shall stop (`availableNow`)."""
+        """Note the end offsets at which an `availableNow` query stops."""
         self._stop = self._position(OffsetBound(LATEST))
 
     @override
     def latestOffset(self, start: Position | None = None, limit: Any = None) -> Position:
-        """How far the next micro-batch may go: to the end, or as far as options allow."""
+        """Return the end offsets of the next micro-batch: the log ends, or as options limit."""
         start = self._read if start is None else start
         end = self._end(start)
         most = self._options.most_offsets
@@ -80,7 +80,7 @@ class StreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
 
     @override
     def getDefaultReadLimit(self) -> Any:
-        """The limit of `maxOffsetsPerTrigger`, where Spark asks for one (4.2)."""
+        """Return the limit of `maxOffsetsPerTrigger`, for Spark 4.2 and later."""
         from pyspark.sql.streaming import datasource as of_streams  # noqa: PLC0415, since Spark 4.2
 
         most = self._options.most_offsets
@@ -88,7 +88,7 @@ class StreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
 
     @override
     def partitions(self, start: Position, end: Position) -> Sequence[InputPartition]:
-        """The ranges of a micro-batch, one task each."""
+        """Return the ranges of a micro-batch, one for each task."""
         self._read = end
         return spread([*ranges_between(start, end, fails=self._options.fails)], self._options)
 
@@ -112,7 +112,7 @@ class StreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
 
 
 def never_back(start: Position | None, end: Position) -> Position:
-    """Return an end that is before no offset up to which a topic was read: no row comes twice."""
+    """Return end offsets that are never below those already read, so that no row repeats."""
     made: Position = {}
     for tp, offset in _each(end):
         number = end[str(tp.topic)]["id"]
@@ -125,7 +125,7 @@ def never_back(start: Position | None, end: Position) -> Position:
 
 
 def at_of(position: Position | None, tp: TopicPartition) -> int:
-    """Return the offset of a partition in a position, -1 if it has none."""
+    """Return a partition's offset in a stream position, -1 if the position lacks it."""
     one = (position or {}).get(str(tp.topic), {})
     return int(one.get("at", {}).get(str(tp.partition), -1))
 
@@ -136,7 +136,7 @@ def _id_of(position: Position | None, tp: TopicPartition) -> str | None:
 
 
 def limited(start: Position, end: Position, most: int) -> Position:
-    """Return an end with at most so many offsets, shared by all partitions by what they have."""
+    """Return end offsets with at most `most` offsets to read, shared fairly by all partitions."""
     wanted = {tp: offset - max(_begin(start, tp), 0) for tp, offset in _each(end)}
     total = sum(max(0, number) for number in wanted.values())
     if total <= most:
@@ -150,7 +150,7 @@ def limited(start: Position, end: Position, most: int) -> Position:
 
 
 def ranges_between(start: Position, end: Position, *, fails: bool) -> Iterator[OffsetRange]:
-    """Yield the ranges between two positions.
+    """Yield the ranges of offsets between two stream positions.
 
     Args:
         start: Where a micro-batch begins.

@@ -1,4 +1,4 @@
-"""What a query tells in the log of its process."""
+"""Log messages of queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers as clients of a gateway may see them: its own addresses, one cluster id, no epochs.
+"""Changes of brokers' answers for clients: the gateway's addresses, one cluster id, no epochs.
 
 Everything that carries an address, an id of a broker, or a leader epoch is decoded and changed.
 """
@@ -34,7 +34,7 @@ BROKER = 4
 
 
 class AnswerChanges:
-    """Changes answers of a cluster.
+    """Changes the answers of one cluster's brokers before clients get them.
 
     Args:
         nodes: The cluster's brokers; those of answers are learnt.
@@ -62,11 +62,11 @@ class AnswerChanges:
         self._changes[Api.FETCH] = partial(without_epochs, shown=nodes.shown)
 
     def change_of(self, key: int) -> Change | None:
-        """Return what changes the answers to a request, `None` if they pass as they are."""
+        """Return the function that changes the answers to a request, `None` for no change."""
         return self._changes.get(key)
 
     def away(self, keys: Iterable[str]) -> Change:
-        """Return what changes answers to FindCoordinator where some keys were not asked for.
+        """Return the function that adds keys of a cluster that is away to FindCoordinator's answer.
 
         Clients ask for these again, alone.
         """
@@ -85,7 +85,7 @@ class AnswerChanges:
         return partial(recoded, FindCoordinatorResponse, change)
 
     def alone(self, named: Iterable[str] | None, promoted: Set[str]) -> Change:
-        """Return what changes answers to Metadata of the target where the source is away.
+        """Return the function that changes the target's Metadata while the source is away.
 
         Args:
             named: Other topics that the client asked for, which were left out; `None` where it

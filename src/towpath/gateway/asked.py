@@ -1,4 +1,4 @@
-"""Requests as brokers may see them: their own ids, and no epochs of another cluster."""
+"""Changes of clients' requests for brokers: the brokers' own node ids, and no leader epochs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests to promote or to revert, for whoever asks: through the ledger, as a gateway may be far.
+"""Requests to promote or revert topics, sent to a gateway through the ledger.
 
 The command may be killed at any moment: the gateway goes on by itself. So may the gateway be: the
 next one tells what became of the request.
@@ -37,7 +37,7 @@ def ask(
     back: bool = False,
     gone: str = "",
 ) -> Promotion:
-    """Ask the gateway of a link, and wait for what it says.
+    """Ask the gateway of a link to move topics, and wait for its answer.
 
     Args:
         link: The link.
@@ -107,7 +107,7 @@ def _followed(
 
 
 def withdraw(link: OpenLink, asked: Promotion, stop: threading.Event) -> Promotion:
-    """Take a request back that no gateway has taken.
+    """Withdraw a request that no gateway has accepted yet.
 
     A gateway may take it at the same moment: what is first in the ledger holds. Where that is the
     gateway's word, its answer is waited for.

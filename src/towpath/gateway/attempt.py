@@ -65,7 +65,7 @@ class PromotionAttempt:
         self._began = self._held = time.monotonic()
 
     def go(self) -> Promotion:
-        """Do it.
+        """Run all steps of the promotion.
 
         Raises:
             UndoneError: It cannot be done now; whoever calls lets everything go on as before.

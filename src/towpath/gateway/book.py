@@ -1,4 +1,4 @@
-"""What gateways keep in the ledger: who serves, what was asked for, and what is promoted. Blocking.
+"""Entries of gateways in the ledger: their heartbeats, requests, and promoted topics. Blocking.
 
 A gateway writes under a producer id of the link, with an epoch of its own. Whoever begins takes a
 higher epoch, and from its first entry on the ledger refuses those of all before: so a gateway that
@@ -49,7 +49,7 @@ def done_state(asked: Promotion) -> PromotionStage:
 
 
 class GatewayBook:
-    """The entries of gateways of a link; for one thread.
+    """Reader and writer of a link's gateway entries in the ledger; for one thread.
 
     Args:
         link: The link, opened for this object alone.
@@ -78,7 +78,7 @@ class GatewayBook:
         self.eras: dict[TopicName, int] = {}
 
     def begin(self) -> None:
-        """Keep earlier gateways from writing, tell of this one, and read what is promoted.
+        """Fence earlier gateways, announce this one in the ledger, and read which topics moved.
 
         Raises:
             ClusterError: The target refuses it, or does not answer.
@@ -95,13 +95,13 @@ class GatewayBook:
         self.read()
 
     def renew(self) -> None:
-        """Take the highest epoch, tell of this gateway under it, and read all until then."""
+        """Take the highest epoch, announce this gateway with it, and read the ledger to its end."""
         self._fence()
         self._write([self._sign()])
         self.read()
 
     def settle(self) -> None:
-        """Make sure that nothing written before arrives any more, and read what did.
+        """Make sure that no earlier write can still arrive, and read the ledger to its end.
 
         Raises:
             ClusterError: The target does not answer; nothing is known.
@@ -112,7 +112,7 @@ class GatewayBook:
             self.read()
 
     def end(self) -> None:
-        """Tell that this gateway serves nobody any more.
+        """Write to the ledger that this gateway serves no clients any more.
 
         It takes the highest epoch for that, as gateways that began after it would wait for it else.
         Nothing of theirs is disturbed: nobody promotes before this is told.
@@ -124,7 +124,7 @@ class GatewayBook:
             self._client.close()
 
     def read(self, wait: float = 0.0) -> list[Promotion]:
-        """Read what is new; return the requests that are open.
+        """Read new ledger entries; return the open requests.
 
         Args:
             wait: Seconds to wait for the first entry.
@@ -195,7 +195,7 @@ class GatewayBook:
         self._asked[asked.name] = asked
 
     def take(self, asked: Promotion) -> bool:
-        """Tell that this gateway works on a request; return whether it may.
+        """Write that this gateway works on a request; return whether it may.
 
         Whoever asked takes a request back that nobody took, and may do so at the same time.
         """
@@ -204,7 +204,7 @@ class GatewayBook:
         return asked.name not in self._withdrawn
 
     def forget(self, asked: Promotion) -> None:
-        """Take in that a request needs no more work."""
+        """Drop a request that needs no more work."""
         self._asked.pop(asked.name, None)
 
     def others(self) -> list[GatewaySign]:
@@ -220,12 +220,12 @@ class GatewayBook:
         ]
 
     def note(self, asked: Promotion) -> None:
-        """Tell what becomes of a request."""
+        """Write the state of a request to the ledger."""
         self._write([replace(asked, gateway=self.name)])
         self._asked[asked.name] = asked
 
     def promote(self, record: Promoted) -> None:
-        """Write the point of no return.
+        """Write the entry after which a promotion can no longer be undone.
 
         Raises:
             TowpathError: It may be written or not; `settle` finds out, and `promoted` tells.

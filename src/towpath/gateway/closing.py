@@ -1,4 +1,4 @@
-"""The end of mirroring of promoted topics. Blocking; all of it may be repeated after a kill."""
+"""The end of mirroring for promoted topics. Blocking; safe to repeat after a kill."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FENCES = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ClosedTopics:
-    """What became of the end of mirroring.
+    """The outcome of ending the mirroring of promoted topics.
 
     Attributes:
         troubles: What could not be done.
@@ -48,7 +48,7 @@ class ClosedTopics:
 
 
 def close_topics(link: OpenLink, record: Promoted) -> ClosedTopics:
-    """Let nobody copy topics any more that moved.
+    """End the mirroring of topics that moved, so that no run copies them any more.
 
     Runs read the state of a topic, and stop. A run that is frozen may have read it before: what it
     sends later is refused by the fences. Where the logs ended when the topics moved goes into the

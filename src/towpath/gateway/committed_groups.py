@@ -1,4 +1,4 @@
-"""The groups for which transactional producers committed offsets, as the source's log tells.
+"""The consumer groups for which transactional producers committed, read from the source's log.
 
 Brokers tell only in which partition of `__consumer_offsets` a producer wrote, where the offsets of
 many groups lie by their hashes. The records there name the group (Kafka's `OffsetCommitKey`).
@@ -31,7 +31,7 @@ _NEWEST_OF_OFFSETS = 1
 def committed_groups(
     config: ClusterConfig, source: Admin, producers: Mapping[TopicPartition, Set[ProducerId]]
 ) -> CommittedGroups:
-    """Read for which groups producers committed offsets.
+    """Return the consumer groups for which each transactional producer committed offsets.
 
     Args:
         config: How the source is reached.

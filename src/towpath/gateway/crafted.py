@@ -41,7 +41,7 @@ def framed(answer: Any, head: Head) -> bytes:
 
 
 def elsewhere(asked: Any, head: Head) -> bytes:
-    """Answer a Fetch whose partitions are led elsewhere."""
+    """Answer a Fetch with NOT_LEADER_OR_FOLLOWER, as its partitions have moved."""
     topic_kind = FetchResponse.FetchableTopicResponse
     topics = []
     for topic in asked.topics:
@@ -65,7 +65,7 @@ def elsewhere(asked: Any, head: Head) -> bytes:
 
 
 def no_session(head: Head) -> bytes:
-    """Answer a Fetch that goes on with a session: the client names all partitions then."""
+    """Answer a Fetch within a session so that the client names all partitions again."""
     made = FetchResponse(
         throttle_time_ms=0, error_code=NO_FETCH_SESSION, session_id=0, responses=[]
     )
@@ -73,7 +73,7 @@ def no_session(head: Head) -> bytes:
 
 
 def offsets_elsewhere(asked: Any, head: Head) -> bytes:
-    """Answer a ListOffsets whose partitions are led elsewhere."""
+    """Answer a ListOffsets with NOT_LEADER_OR_FOLLOWER, as its partitions have moved."""
     topic_kind = ListOffsetsResponse.ListOffsetsTopicResponse
     made = ListOffsetsResponse(
         throttle_time_ms=0,
@@ -99,7 +99,7 @@ def offsets_elsewhere(asked: Any, head: Head) -> bytes:
 
 
 def no_coordinator(keys: Sequence[str], head: Head) -> bytes:
-    """Answer a FindCoordinator whose cluster is away: clients ask again."""
+    """Answer a FindCoordinator for a cluster that is away so that clients retry."""
     made = FindCoordinatorResponse(
         throttle_time_ms=0,
         error_code=NO_COORDINATOR,
@@ -123,12 +123,12 @@ def no_coordinator(keys: Sequence[str], head: Head) -> bytes:
 
 
 def rebalancing(head: Head) -> bytes:
-    """Answer a Heartbeat: the member shall commit, and join again."""
+    """Answer a Heartbeat so that the member commits and joins again."""
     return framed(HeartbeatResponse(throttle_time_ms=0, error_code=REBALANCING), head)
 
 
 def not_synced(head: Head) -> bytes:
-    """Answer a SyncGroup likewise."""
+    """Answer a SyncGroup so that the member joins again."""
     made = SyncGroupResponse(
         throttle_time_ms=0,
         error_code=REBALANCING,
@@ -156,10 +156,10 @@ def _beat(head: Head, member: str, epoch: int, code: int, assigned: Iterable[Any
 
 
 def nothing_assigned(head: Head, member: str, epoch: int) -> bytes:
-    """Answer a heartbeat of KIP-848: the member has no partitions, and keeps its epoch."""
+    """Answer a KIP-848 heartbeat with an empty assignment and the member's own epoch."""
     return _beat(head, member, epoch, 0, ())
 
 
 def beat_refused(head: Head, member: str, code: int) -> bytes:
-    """Answer a heartbeat of KIP-848 with an error."""
+    """Answer a KIP-848 heartbeat with an error."""
     return _beat(head, member, 0, code, None)

@@ -1,4 +1,4 @@
-"""What the source held of each producer when topics were promoted, and what that makes of a batch.
+"""Producer states of the source at a promotion, by which repeated batches are recognised.
 
 Producers go on with the ids and sequences that they have. The target has never heard of them, and
 takes the first batch of an unknown id at any sequence. So until it knows a producer, the gateway
@@ -29,7 +29,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class SentBatch:
-    """The beginning of a record batch.
+    """The producer id, epoch and sequences of a record batch that a client sends.
 
     Attributes:
         producer: The producer id, -1 for a producer that is not idempotent.
@@ -52,7 +52,7 @@ class SentBatch:
 
 
 class CutVerdict(Enum):
-    """What to do with a batch for the target."""
+    """The decision about a batch for the target: send it, hold it back, or answer it."""
 
     SEND = auto()
     """The target judges it."""
@@ -85,7 +85,7 @@ class _Known:
 
 
 class CutTable:
-    """The producers of all promoted partitions."""
+    """The producer states of all promoted partitions at the moment of their promotion."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Place, int], _Known] = {}
@@ -94,7 +94,7 @@ class CutTable:
         return len(self._known)
 
     def add(self, topics: Iterable[PromotedTopic]) -> None:
-        """Take in what a promotion noted, or the way back.
+        """Add the producer states that a promotion, or the way back, recorded.
 
         A producer that wrote nothing since an earlier one is still known by what that noted.
         """
@@ -105,7 +105,7 @@ class CutTable:
                     self._known[key] = _Known(last.epoch, last.sequence)
 
     def judge(self, place: Place, batch: SentBatch) -> CutVerdict:
-        """Return what to do with a batch that a client sends to a promoted partition."""
+        """Decide about a batch that a client sends to a promoted partition."""
         known = self._known.get((place, batch.producer))
         if known is None or batch.epoch > known.epoch:
             return CutVerdict.SEND
@@ -121,13 +121,13 @@ class CutTable:
         return CutVerdict.FIRST if next_one else CutVerdict.EARLY
 
     def sent(self, place: Place, batch: SentBatch) -> None:
-        """Note that a batch is on its way to the target."""
+        """Note that a batch was sent to the target."""
         known = self._known.get((place, batch.producer))
         if known is not None and not known.taken and batch.epoch == known.epoch:
             known.flying = True
 
     def answered(self, place: Place, batch: SentBatch, *, taken: bool) -> bool:
-        """Note what became of a batch; `taken` is false also where no answer came.
+        """Note the answer to a batch; `taken` is false also if no answer came.
 
         Returns:
             Whether others may have waited for it.
@@ -143,7 +143,7 @@ class CutTable:
         return waited
 
     def forget_all_but(self, place: Place, producers: Set[int]) -> None:
-        """Leave all producers of a partition to the target's judgement, except these.
+        """Forget all producers of a partition but these; the target judges the others.
 
         It is for partitions that were promoted so long ago that a broker would have forgotten the
         others, too.
@@ -153,7 +153,7 @@ class CutTable:
                 del self._known[key]
 
     def knows(self, place: Place, producer: int, epoch: int, last: int) -> None:
-        """Take in that the target knows a producer, as a gateway that begins finds it.
+        """Note that the target has producer state for a producer.
 
         Args:
             place: The partition.

@@ -1,4 +1,4 @@
-"""Whether all that was sent to brokers before a moment has been done by them. Pure."""
+"""Completion of all requests that were sent to brokers before a given moment. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DOUBT = 10.0
 
 
 class Drains:
-    """The connections to brokers that may still write.
+    """The connections to brokers with requests that may still write.
 
     Args:
         now: Tells the time, in seconds.
@@ -23,30 +23,30 @@ class Drains:
         self._doubt = -DOUBT
 
     def began(self, leg: BrokerConnection) -> None:
-        """Take in a connection."""
+        """Add a connection to a broker."""
         self._legs.add(leg)
 
     def ended(self, leg: BrokerConnection) -> None:
-        """Take in the end of one, with requests that were not answered or without."""
+        """Remove a closed connection, with or without unanswered requests."""
         if leg.in_doubt:
             self._doubt = self._now()
         self._legs.discard(leg)
 
     @property
     def connections(self) -> int:
-        """How many connections there are."""
+        """Number of open connections to brokers."""
         return len(self._legs)
 
     @property
     def doubtful(self) -> float:
-        """Seconds for which nobody knows what brokers still write, 0 if everything is known."""
+        """Seconds for which lost requests may still be written by brokers; 0 for none."""
         return max(0.0, self._doubt + DOUBT - self._now())
 
     def marks(self) -> dict[BrokerConnection, int]:
-        """Return how much each connection has sent until now."""
+        """Return the number of requests sent so far on each connection."""
         return {leg: leg.sent for leg in self._legs if leg.sent > leg.done}
 
     def drained(self, marks: Mapping[BrokerConnection, int]) -> bool:
-        """Whether all that was sent until then is answered, and nothing is in doubt."""
+        """Whether all requests up to these marks are answered, and none is in doubt."""
         left = any(leg.done < mark for leg, mark in marks.items() if leg in self._legs)
         return not left and self.doubtful == 0

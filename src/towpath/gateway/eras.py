@@ -1,4 +1,4 @@
-"""Producer ids by which brokers know the producers of a gateway, in each era of a topic. Pure.
+"""Producer ids of the gateway's clients as brokers know them, by era of a topic. Pure.
 
 A broker remembers for a day which sequence of a producer id it took last in a partition. A topic
 that went to the target and back meets its own past there: its producers have written hundreds of
@@ -28,14 +28,14 @@ _PRODUCER = struct.Struct(">q")
 
 
 def told(producer: int, era: int) -> int:
-    """Return the id under which brokers know a producer of a gateway; others keep theirs."""
+    """Return the producer id that brokers get in an era; ids that no gateway gave stay the same."""
     if producer < FIRST_ID or not era:
         return producer
     return FIRST_ID + (producer - FIRST_ID + era * _STRIDE) % IDS
 
 
 def own(producer: int, era: int) -> int:
-    """Return the id under which clients know a producer that a broker tells."""
+    """Return the producer id that clients know, for one that brokers know in an era."""
     return told(producer, -era)
 
 

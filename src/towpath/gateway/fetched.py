@@ -1,4 +1,4 @@
-"""Answers to Fetch as clients of a gateway may see them, changed in place. Pure.
+"""Changes of Fetch answers for clients of a gateway, made in place. Pure.
 
 Record batches pass as they are, but for the leader epoch in their headers: it stands outside the
 checksum, and means nothing on another cluster. Nothing else is decoded, as these are nearly all of
@@ -101,7 +101,7 @@ class _Walk:
 
 
 def without_epochs(frame: bytearray, version: int, shown: Callable[[int], int]) -> bytearray:
-    """Take the leader epochs out of an answer to Fetch, and show nodes by other ids.
+    """Remove the leader epochs from a Fetch answer, and replace the node ids.
 
     Args:
         frame: The answer with its size; it is changed.

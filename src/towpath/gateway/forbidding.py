@@ -1,4 +1,4 @@
-"""What forbids a promotion, as reasons with codes. Pure."""
+"""The reasons that forbid a promotion, with codes. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST = 8_000
 
 
 def of_settings(config: LinkConfig) -> Iterator[Reason]:
-    """Yield why clients of these clusters cannot move."""
+    """Yield the reasons by which clients of these two clusters cannot move."""
     for side, cluster in ((Side.SOURCE, config.source), (Side.TARGET, config.target)):
         if cluster.sasl is not None:
             yield Reason.of(ReasonCode.PROMOTE_LOGIN, side=str(side))
@@ -32,7 +32,7 @@ def of_settings(config: LinkConfig) -> Iterator[Reason]:
 
 
 def of_gateways(others: Iterable[GatewaySign]) -> Iterator[Reason]:
-    """Yield the other gateways that may still serve clients."""
+    """Yield a reason for each other gateway that may still serve clients."""
     for each in others:
         yield Reason.of(ReasonCode.PROMOTE_GATEWAYS, host=each.host, pid=each.pid, name=each.name)
 
@@ -40,7 +40,7 @@ def of_gateways(others: Iterable[GatewaySign]) -> Iterator[Reason]:
 def of_topic(
     name: TopicName, there: TopicInfo | None, mirror: TopicInfo | None, books: LinkBooks
 ) -> Iterator[Reason]:
-    """Yield why a topic cannot move.
+    """Yield the reasons by which a topic cannot move.
 
     Args:
         name: The topic.
@@ -83,7 +83,7 @@ def of_producers(
     transactional: Mapping[ProducerId, str],
     now: int,
 ) -> Iterator[Reason]:
-    """Yield the producers that cannot move.
+    """Yield a reason for each producer that cannot move.
 
     Args:
         states: What the source remembers of producers, by partition.
@@ -129,7 +129,7 @@ def _is_over(state: ProducerState) -> bool:
 
 
 def of_groups(reads: Mapping[ClientGroup, Set[TopicName]], topics: Set[TopicName]) -> list[Reason]:
-    """Return why groups that read topics cannot move.
+    """Return the reasons by which consumer groups cannot move.
 
     Args:
         reads: The topics that each group subscribes to or has offsets in.
@@ -150,7 +150,7 @@ def of_groups(reads: Mapping[ClientGroup, Set[TopicName]], topics: Set[TopicName
 
 
 def of_commits(commits: Mapping[ClientGroup, Mapping[TopicPartition, Commit]]) -> Iterator[Reason]:
-    """Yield the groups of which an open transaction holds offsets."""
+    """Yield a reason for each group with offsets in an open transaction."""
     for group, each in commits.items():
         if any(commit.pending for commit in each.values()):
             yield Reason.of(
@@ -165,7 +165,7 @@ def of_committers(
     through: Set[str],
     known: CommittedGroups,
 ) -> Iterator[Reason]:
-    """Yield the transactional producers that may commit offsets of groups.
+    """Yield a reason for each transactional producer that may commit offsets of groups.
 
     Brokers tell in which partition of the offsets a producer wrote. A producer of which the log
     there tells that it committed for other groups alone is none of these.

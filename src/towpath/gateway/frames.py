@@ -25,7 +25,7 @@ class FrameError(ValueError):
 
 
 class Frames:
-    """Cuts what a connection receives into frames.
+    """A buffer that cuts the bytes of a connection into frames.
 
     Args:
         smallest: Bytes of the smallest frame.
@@ -37,7 +37,7 @@ class Frames:
         self._data, self._smallest = bytearray(), smallest
 
     def cut(self, data: bytes) -> list[bytearray]:
-        """Return the frames that are whole with these bytes, each with its size before it.
+        """Add received bytes; return the frames that are now complete, with their sizes.
 
         Raises:
             FrameError: A size cannot be one.
@@ -60,7 +60,7 @@ class Frames:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The beginning of a request.
+    """The header of a request.
 
     Attributes:
         key: Its API key.
@@ -123,7 +123,7 @@ def _acks_at(frame: bytes | bytearray, of: Head) -> int:
 
 
 def uvarint(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    """Read an UNSIGNED_VARINT; return it, and where it ends.
+    """Decode an UNSIGNED_VARINT; return its value and the position after it.
 
     Raises:
         IndexError: The data ends before it does.

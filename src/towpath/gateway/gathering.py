@@ -1,4 +1,4 @@
-"""Members of groups that come to a held join, before their group moves. Pure.
+"""Group members whose JoinGroup the gateway holds back until their group has moved. Pure.
 
 A member of a classic group hears that its group rebalances: it commits, gives its partitions back
 and asks to join, and that request is held. A member of a group of KIP-848 hears that it has no
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Gathering:
-    """The members that come.
+    """The group members that are awaited before their groups move, and those that came.
 
     Attributes:
         groups: The groups.
@@ -31,11 +31,11 @@ class Gathering:
     closed: bool = False
 
     def joins(self, group: str, member: str) -> None:
-        """Take in that a member of a classic group asks to join; it is held."""
+        """Note that a member of a classic group sent JoinGroup, which is held back."""
         self.come.setdefault(group, set()).add(member)
 
     def beats(self, group: str, member: str, owned: Iterable[object] | None) -> None:
-        """Take in the heartbeat of a member of KIP-848.
+        """Note the heartbeat of a member of a KIP-848 group.
 
         Args:
             group: The group.
@@ -48,7 +48,7 @@ class Gathering:
             self.come.setdefault(group, set()).add(member)
 
     def missing(self, members: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-        """Return the members that have not come, by group.
+        """Return the members that have not come yet, by group.
 
         Args:
             members: The members that the source knows, by group.

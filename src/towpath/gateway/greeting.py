@@ -1,4 +1,4 @@
-"""What brokers take, and what clients need to know of both clusters. Blocking."""
+"""The first look at both clusters: request versions, brokers and cluster ids. Blocking."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towpath.settings import ClusterConfig, LinkConfig
 
 
 def look(config: LinkConfig) -> Behind:
-    """Return what clients need to know of both clusters; the source may be away.
+    """Return the brokers, request versions and cluster id to serve; the source may be away.
 
     Raises:
         ClusterError: The target could not be reached, or a cluster refuses.
@@ -33,7 +33,7 @@ def look(config: LinkConfig) -> Behind:
 
 
 def versions_of(config: ClusterConfig, side: Side, brokers: Iterable[Broker]) -> Versions:
-    """Return what all brokers of a cluster take.
+    """Return the request versions that all brokers of a cluster support.
 
     Raises:
         ClusterError: One does not answer, or refuses.

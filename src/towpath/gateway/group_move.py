@@ -1,4 +1,4 @@
-"""How groups move: members come to a held join, then their offsets are written. Blocking."""
+"""Moves of consumer groups: hold back their members, then write their offsets. Blocking."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAP = 0.1
 
 
 class GroupMove:
-    """Moves the groups of a promotion.
+    """Moves the consumer groups of a promotion.
 
     Args:
         at: What to work with.
@@ -42,7 +42,7 @@ class GroupMove:
         self._routes = at.gateway.routes
 
     def present(self) -> None:
-        """Wait until all members were heard of through this gateway; each looks every few seconds.
+        """Wait until this gateway has seen every member of the groups.
 
         Raises:
             UndoneError: One was not: it would go on where it is.
@@ -53,7 +53,7 @@ class GroupMove:
             time.sleep(_LOOK)
 
     def gather(self) -> None:
-        """Let members come to a held join, and hold their commits then.
+        """Hold back the JoinGroup and the commits of all members of the groups.
 
         Raises:
             UndoneError: One did not come in time.
@@ -83,7 +83,7 @@ class GroupMove:
         self._at.drain(self._at.call(close), MEMBERS, patience)
 
     def offsets(self) -> Offsets:
-        """Write the offsets of the groups where they go, and read them back.
+        """Write the groups' offsets to the other cluster, and read them back.
 
         Raises:
             UndoneError: They cannot be read or written, or others stand there.
@@ -106,7 +106,7 @@ class GroupMove:
         return wanted
 
     def check(self, wanted: Offsets) -> list[Reason]:
-        """Write offsets once more that a sync of groups has set back meanwhile."""
+        """Write offsets again that a sync of groups has set back since."""
         try:
             left = self._differ(wanted)
             self._write({group: wanted[group] for group in left})

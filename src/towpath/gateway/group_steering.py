@@ -1,4 +1,4 @@
-"""Where requests of groups and of transactions go while topics move, or what answers them."""
+"""Routing of requests of groups and transactions while topics move."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from towpath.gateway.steps import RequestStep
 
 
 class GroupSteering:
-    """Steers requests of groups and of transactions.
+    """Routes requests of consumer groups and of transactions to a cluster, or answers them.
 
     Args:
         send: Sends requests on.

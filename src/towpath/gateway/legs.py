@@ -1,4 +1,4 @@
-"""The connections to brokers behind one connection of a client.
+"""The connections to brokers that serve one connection of a client.
 
 A broker answers the requests of a connection in their order, so a queue knows what each answer is.
 """
@@ -22,26 +22,26 @@ Answered = Callable[["bytearray | None"], None]
 
 
 class LegClient(Protocol):
-    """The connection of a client, as far as connections to brokers need it."""
+    """Protocol of a client's connection, as its connections to brokers use it."""
 
     def hold(self, slow: object) -> None:
-        """Read no more from the client, until what is slow takes more."""
+        """Pause reading from the client until a slow broker accepts more."""
 
     def release(self, slow: object) -> None:
-        """Read from the client again, unless something else is slow."""
+        """Resume reading from the client, unless another broker is slow."""
 
     def lost(self, leg: BrokerConnection, why: str) -> None:
-        """Take in that a connection to a broker ended."""
+        """Note that a connection to a broker was closed."""
 
 
 class Watch(Protocol):
-    """Told of what a promotion must know of connections to brokers."""
+    """Protocol of the observer of broker connections, for promotions."""
 
     def began(self, leg: BrokerConnection) -> None:
-        """Take in a connection."""
+        """Note that a connection to a broker was opened."""
 
     def ended(self, leg: BrokerConnection) -> None:
-        """Take in that one ended; requests may be in doubt then."""
+        """Note that a connection to a broker was closed, perhaps with unanswered requests."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class _Pending:
 
 
 class BrokerConnection(asyncio.Protocol):
-    """A connection to a broker; what is sent before it stands waits.
+    """A connection to a broker; requests wait until it is established.
 
     Args:
         client: The client's connection.
@@ -75,11 +75,11 @@ class BrokerConnection(asyncio.Protocol):
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a request that writes may still be on its way."""
+        """Whether a request that writes is still unanswered."""
         return self.done < self.sent and self._transport is not None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send what waited."""
+        """Send the requests that waited for the connection."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101
         self._transport = transport
         transport.write(bytes(self._waiting))
@@ -87,7 +87,7 @@ class BrokerConnection(asyncio.Protocol):
         self._client.release(self)
 
     def data_received(self, data: bytes) -> None:
-        """Hand on the answers that are whole."""
+        """Pass complete answers on to the client."""
         try:
             for frame in self._frames.cut(data):
                 self._answer(frame)
@@ -107,12 +107,12 @@ class BrokerConnection(asyncio.Protocol):
             self.end()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell that no more answers come."""
+        """Tell the client's connection that no more answers will come."""
         del exc
         self._over("")
 
     def failed(self, why: str) -> None:
-        """Take in that no broker accepts a connection."""
+        """Note that no broker accepts a connection."""
         self._over(why)
 
     def _over(self, why: str) -> None:
@@ -124,17 +124,17 @@ class BrokerConnection(asyncio.Protocol):
         self._client.lost(self, why)
 
     def pause_writing(self) -> None:
-        """Read no more from the client: the broker is slower."""
+        """Pause reading from the client while the broker is slow."""
         self._client.hold(self)
 
     def resume_writing(self) -> None:
-        """Read from the client again."""
+        """Resume reading from the client."""
         self._client.release(self)
 
     def send(
         self, frame: bytes | bytearray, correlation: int, answered: Answered, *, writes: bool
     ) -> None:
-        """Send a request, at the latest when the connection stands."""
+        """Send a request, once the connection is established."""
         self._pending.append(_Pending(correlation, answered, writes))
         self.sent += writes
         if self._transport is not None:
@@ -145,17 +145,17 @@ class BrokerConnection(asyncio.Protocol):
             self._client.hold(self)
 
     def pause(self) -> None:
-        """Read no more from the broker."""
+        """Pause reading from the broker."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Read from the broker again."""
+        """Resume reading from the broker."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def leave(self) -> None:
-        """End the connection once all that writes was answered: the client is gone."""
+        """Close the connection of a departed client once all its writes are answered."""
         self._is_left = True
         if self.done == self.sent:
             self.end()
@@ -163,7 +163,7 @@ class BrokerConnection(asyncio.Protocol):
             self.resume()
 
     def end(self) -> None:
-        """End the connection."""
+        """Close the connection at once."""
         if self.opening is not None:
             self.opening.cancel()
         if self._transport is not None:

@@ -1,4 +1,4 @@
-"""The section `gateway` of a link that can be served."""
+"""Checks of the section `gateway` in a link's file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from towpath.settings.sections.gateway import GatewayConfig
 
 
 def gateway_section(config: LinkConfig) -> GatewayConfig:
-    """Return the section `gateway`, if it can be served.
+    """Return the section `gateway` of a link's file, after checks that it can be served.
 
     Raises:
         ConfigError: It is missing, or clients would get rights of the gateway's own.

@@ -1,4 +1,4 @@
-"""What a gateway counts, and its measurements for Prometheus. Pure."""
+"""The counters of a gateway, and its metrics for Prometheus. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CODES = ReasonCode.PROMOTE_STRAY.value, ReasonCode.PROMOTE_OPEN.value, ReasonCo
 
 @dataclass(slots=True)
 class ConnectionCounts:
-    """What connections of clients did since the gateway began.
+    """Counts of client connections since the gateway began.
 
     Attributes:
         all: Connections, all that there were; `ended`, those that the gateway ended.
@@ -38,7 +38,7 @@ class ConnectionCounts:
 
 @dataclass(slots=True)
 class MoveCounts:
-    """What became of requests to move topics since the gateway began.
+    """Counts of requests to move topics since the gateway began, by outcome.
 
     Attributes:
         moves: How many, by way and outcome.
@@ -53,7 +53,7 @@ class MoveCounts:
     troubles: Counter[str] = field(default_factory=Counter)
 
     def done(self, told: Promotion) -> None:
-        """Count what became of a request; a rehearsal is none."""
+        """Count a finished request by its outcome; rehearsals are not counted."""
         if told.state == PromotionStage.TOLD:
             return
         way = _WAYS[told.back]
@@ -64,7 +64,7 @@ class MoveCounts:
             self.silent[way] = _plus(self.silent.get(way), told.silent)
 
     def trouble(self, why: Reason) -> None:
-        """Count what somebody must see to."""
+        """Count a problem that needs the operator."""
         known = why.code.value
         self.troubles[known if known in _CODES else ReasonCode.ERROR.value] += 1
 
@@ -76,7 +76,7 @@ def _plus(known: tuple[int, int] | None, more: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCounts:
-    """What a gateway counts at one moment.
+    """All counters of a gateway at one moment.
 
     Attributes:
         connections: What connections did.
@@ -97,10 +97,10 @@ class GatewayCounts:
 
 
 class GatewayMeter(Meter[GatewayCounts]):
-    """Keeps what a gateway counted last."""
+    """The latest counters of a gateway, for the metrics server."""
 
     def tell(self, counts: GatewayCounts) -> None:
-        """Keep what is counted now."""
+        """Replace the counters with the present ones."""
         super().tell(counts)
         self.turned()
 

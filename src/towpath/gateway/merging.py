@@ -1,4 +1,4 @@
-"""Promoted topics in answers of the source: clients find them on the target. Pure."""
+"""Promoted topics in the source's answers, with their leaders on the target. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_LEADER = 5
 
 
 class Merging:
-    """Puts promoted topics, and the target's brokers, into answers of the source.
+    """Adds promoted topics and the target's brokers to answers of the source.
 
     Args:
         routes: What is promoted.
@@ -28,7 +28,7 @@ class Merging:
         self._routes, self._nodes = routes, nodes
 
     def metadata(self, answer: Any) -> None:
-        """Change an answer to Metadata, whose own brokers and topics are changed already."""
+        """Add promoted topics and target brokers to an answer to Metadata."""
         routes = self._routes
         if not routes.topics:
             return
@@ -46,7 +46,7 @@ class Merging:
                 self._topic(topic, name)
 
     def cluster(self, answer: Any) -> None:
-        """Change an answer to DescribeCluster likewise."""
+        """Add the target's brokers to an answer to DescribeCluster."""
         if not self._routes.topics:
             return
         kind = DescribeClusterResponse.DescribeClusterBroker

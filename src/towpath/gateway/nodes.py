@@ -15,7 +15,7 @@ leaves the gateway knows them already."""
 
 @dataclass(slots=True)
 class RelayedNode:
-    """A broker.
+    """A broker, and the address under which clients reach it.
 
     Attributes:
         shown: Where clients reach it.
@@ -50,7 +50,7 @@ class RelayedNodes:
         self._nodes: dict[int, RelayedNode] = {}
 
     def learn(self, brokers: Iterable[Broker]) -> None:
-        """Take in where brokers are now; they may be new, or have moved."""
+        """Add brokers, or update the addresses of known ones."""
         for broker in brokers:
             node = self._nodes.get(broker.id)
             if node is None:
@@ -60,7 +60,7 @@ class RelayedNodes:
             node.broker = broker.host, broker.port
 
     def address(self, number: int) -> Address:
-        """Return where clients reach a broker that was learnt."""
+        """Return the address under which clients reach a known broker."""
         return self._nodes[number].shown
 
     def shown(self, number: int) -> int:
@@ -68,7 +68,7 @@ class RelayedNodes:
         return number + self._shift if number >= 0 else number
 
     def broker(self, number: int) -> Address | None:
-        """Return where a broker is itself, `None` if it was not learnt."""
+        """Return the broker's own address, `None` for an unknown broker."""
         node = self._nodes.get(number)
         return node.broker if node is not None else None
 

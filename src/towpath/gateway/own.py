@@ -1,4 +1,4 @@
-"""Answers that the gateway gives itself."""
+"""The gateway's own answers, to requests that it does not relay."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EPOCH = 0
 
 
 class OwnAnswers:
-    """Answers for clients that no broker gives.
+    """Answers that the gateway gives without asking a broker.
 
     Args:
         relayed: Lowest and highest version of each request that clients may send.
@@ -43,7 +43,7 @@ class OwnAnswers:
         return None
 
     def narrow(self, taken: Versions) -> None:
-        """Take no request any more that brokers do not take; clients ask anew for versions."""
+        """Reduce the supported request versions to those of these brokers."""
         both = {
             key: (max(low, taken[key][0]), min(high, taken[key][1]))
             for key, (low, high) in self._relayed.items()
@@ -52,7 +52,7 @@ class OwnAnswers:
         self._relayed = {key: (low, high) for key, (low, high) in both.items() if low <= high}
 
     def takes(self, head: Head) -> bool:
-        """Return whether clients may send a request of this kind and version."""
+        """Return whether the gateway supports a request of this kind and version."""
         low, high = self._relayed.get(head.key, (0, -1))
         return low <= head.version <= high
 

@@ -1,4 +1,4 @@
-"""Produce requests to promoted topics: taken apart by partitions, and their answers joined. Pure.
+"""Produce requests to promoted topics: split by partition, and their answers joined. Pure.
 
 Batches pass as they are; what goes to one broker stays one request, with one batch for each
 partition, as the client made it.
@@ -35,12 +35,12 @@ def opened(frame: bytes | bytearray, version: int) -> Any:
 
 
 def names(asked: Any) -> set[str]:
-    """Return the topics of a request."""
+    """Return the topics of a Produce request."""
     return {topic.name for topic in asked.topic_data}
 
 
 def batches(asked: Any) -> dict[Place, SentBatch]:
-    """Return the batch of each partition of a request.
+    """Return the record batch of each partition in a Produce request.
 
     Raises:
         FrameError: There is not one batch of today's format for each partition.
@@ -64,7 +64,7 @@ def _batch(records: bytes) -> SentBatch:
 
 
 def part(asked: Any, places: Iterable[Place], eras: Mapping[str, int]) -> bytes:
-    """Return the request for some of the partitions alone, with producer ids of their eras."""
+    """Return a Produce request for some of the partitions, with producer ids of their eras."""
     wanted = set(places)
     topics = []
     for topic in asked.topic_data:
@@ -86,7 +86,7 @@ def part(asked: Any, places: Iterable[Place], eras: Mapping[str, int]) -> bytes:
 
 
 def results(frame: bytes | bytearray, version: int) -> dict[Place, Any]:
-    """Return what an answer says of each partition.
+    """Return the result for each partition in a Produce answer.
 
     Raises:
         FrameError: It is no such answer.
@@ -99,7 +99,7 @@ def results(frame: bytes | bytearray, version: int) -> dict[Place, Any]:
 
 
 def taken(frame: bytearray, version: int) -> bytearray:
-    """Return the answer to a request without acks, if nothing was refused.
+    """Return the successful answer to a Produce request with acks=0.
 
     Raises:
         FrameError: Something was; brokers end the connection then.
@@ -110,7 +110,7 @@ def taken(frame: bytearray, version: int) -> bytearray:
 
 
 def refusals(codes: Mapping[Place, int]) -> dict[Place, Any]:
-    """Return what the gateway itself says of partitions, by Kafka's error codes."""
+    """Return results with which the gateway itself refuses partitions, by error code."""
     kind = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
     return {
         place: kind(
@@ -127,7 +127,7 @@ def refusals(codes: Mapping[Place, int]) -> dict[Place, Any]:
 
 
 def answer(asked: Any, said: Mapping[Place, Any], lost: Callable[[Place], Any]) -> bytes:
-    """Return the answer to a request, in the order of its partitions.
+    """Return the answer to a Produce request, with partitions in the order of the request.
 
     Args:
         asked: The request.

@@ -1,4 +1,4 @@
-"""Produce requests while topics are held or promoted: held, judged, and sent on."""
+"""Routing of Produce requests while topics are held back or promoted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ offset, as the source has told that in the answer that was lost."""
 
 
 class Producing:
-    """Decides about Produce requests.
+    """Decides which cluster gets a Produce request, or whether it waits.
 
     Args:
         routes: What is held and promoted.
@@ -36,7 +36,7 @@ class Producing:
     def step(
         self, frame: bytearray, head: Head, home: BrokerPlace, *, silent: bool
     ) -> tuple[RequestStep | None, bool]:
-        """Return what to do with a request, and whether it passes as if nothing moved.
+        """Return the next step for a Produce request, and whether it is relayed unchanged.
 
         The step is `None` where it has to wait.
         """

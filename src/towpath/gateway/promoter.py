@@ -1,4 +1,4 @@
-"""Promotions: what forbids them, one attempt at a time, and what is left to do after them.
+"""Promotions from request to outcome: checks, one attempt at a time, and follow-up work.
 
 The thread beside the connections does this; `attempt.py` has the steps.
 """
@@ -41,7 +41,7 @@ _MOST = 20
 
 
 class Promoter:
-    """Does promotions.
+    """Carries out promotions and reversals, one at a time.
 
     Args:
         at: What to work with.
@@ -58,14 +58,14 @@ class Promoter:
 
     @property
     def is_behind(self) -> bool:
-        """Whether topics moved of which the connections do not know.
+        """Whether the ledger has promotions that the connections do not know of yet.
 
         Another gateway moved them, while this one was taken for dead.
         """
         return not self._taken.issuperset(self._at.book.promoted)
 
     def resume(self) -> list[Reason]:
-        """Take in what moved, and do what may be left of it; return troubles.
+        """Apply earlier moves, and complete their unfinished work; return the problems.
 
         Raises:
             TowpathError: A cluster does not answer.
@@ -111,7 +111,7 @@ class Promoter:
         return self._at.call(lambda: self._at.gateway.routes.source_away)
 
     def pulse(self) -> None:
-        """Find out whether the source is there, once something is promoted.
+        """Check whether the source answers, if any topic is promoted.
 
         What is promoted is served without it. When it is back, what was left is asked.
         """
@@ -131,7 +131,7 @@ class Promoter:
             at.call(lambda: at.source_is_back(brokers, versions))
 
     def refresh(self) -> list[Reason]:
-        """Look at topics that moved again; return what somebody must see to.
+        """Look at promoted topics again; return the problems that need the operator.
 
         Raises:
             TowpathError: A cluster does not answer.
@@ -251,7 +251,7 @@ class Promoter:
                 )
 
     def promote(self, asked: Promotion) -> Promotion | None:
-        """Do a promotion, or undo it; return what became of it, `None` if it was withdrawn."""
+        """Carry out a promotion or undo it; return its outcome, `None` if it was withdrawn."""
         at, scope, link = self._at, PromotionScope({}), self._at.link
         with ExitStack() as stack:
             try:

@@ -1,4 +1,4 @@
-"""The thread of a gateway that listens for requests to promote, and does them."""
+"""The gateway's thread that accepts requests to promote topics, and carries them out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _VIEW = 2.0
 
 
 class Promotions:
-    """Listens for requests to promote, and does them.
+    """A thread that accepts requests to promote topics, and carries them out.
 
     Args:
         link: The link, opened for this object alone.
@@ -52,11 +52,11 @@ class Promotions:
 
     @property
     def name(self) -> str:
-        """The gateway's own name."""
+        """The name of this gateway in the ledger."""
         return self._book.name
 
     def begin(self) -> None:
-        """Take in what is promoted, before clients are served.
+        """Read which topics are promoted, before clients are served.
 
         Raises:
             ClusterError: A cluster does not answer, or refuses.
@@ -67,12 +67,12 @@ class Promotions:
         self._tell(self._promoter.resume())
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to listen."""
+        """Start the thread."""
         self._at.in_loop = loop.call_soon_threadsafe
         self._thread.start()
 
     def end(self) -> None:
-        """Wait for the thread, and tell that this gateway serves nobody any more."""
+        """Wait for the thread, and write that this gateway serves no clients any more."""
         self._thread.join()
         try:
             self._book.end()

@@ -1,4 +1,4 @@
-"""Requests and answers that are decoded by kafka-python's messages, changed, and encoded again."""
+"""Decoding, changing and encoding of requests and answers, with kafka-python's messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Change = Callable[[bytearray, int], bytes | bytearray]
 
 
 def decoded(message: Any, frame: bytes | bytearray, version: int) -> Any:
-    """Decode a request or an answer with its header.
+    """Decode a request or an answer, with its header.
 
     Raises:
         FrameError: It is no such message.
@@ -27,7 +27,7 @@ def decoded(message: Any, frame: bytes | bytearray, version: int) -> Any:
 def recoded(
     message: Any, change: Callable[[Any], None], frame: bytes | bytearray, version: int
 ) -> bytes:
-    """Return a frame with its message changed.
+    """Return a frame whose message was decoded, changed and encoded again.
 
     Raises:
         FrameError: It is no such message.

@@ -1,4 +1,4 @@
-"""The record of a promotion, with what the cluster that is left holds of producers. Blocking."""
+"""The ledger entry of a promotion, with producer states of the cluster that is left. Blocking."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def record_of(
     patience: float,
     stay: Set[str] = frozenset(),
 ) -> Promoted:
-    """Return the record.
+    """Return the ledger entry of a promotion.
 
     Args:
         asked: The request.

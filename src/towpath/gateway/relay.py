@@ -1,4 +1,4 @@
-"""One connection of a client: its requests in their order, and its answers in the same order.
+"""One client connection, whose requests are answered in their order.
 
 Requests wait here while what they write is held. Answers of the gateway's own, and of several
 brokers, wait for those before them.
@@ -21,15 +21,15 @@ from towpath.gateway.steps import RequestStep, Sent
 
 
 class Told(Protocol):
-    """Told of what connections do; `counts` are what they count themselves."""
+    """Protocol of the observer of client connections."""
 
     counts: ConnectionCounts
 
     def opened(self, client: ClientConnection) -> None:
-        """Count a connection of a client."""
+        """Count an opened client connection."""
 
     def closed(self, client: ClientConnection, why: str) -> None:
-        """Count the end of one; `why` is "" where the client ended it."""
+        """Count a closed client connection; `why` is "" if the client closed it."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class _Due:
 
 
 class ClientConnection(asyncio.Protocol):
-    """A client's connection.
+    """A client's connection to the gateway.
 
     Args:
         home: Where its requests go by default.
@@ -84,13 +84,13 @@ class ClientConnection(asyncio.Protocol):
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to relay."""
+        """Begin to relay requests."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101
         self._transport = transport
         self._told.opened(self)
 
     def data_received(self, data: bytes) -> None:
-        """Relay the requests that are whole."""
+        """Relay the requests that are complete."""
         counts = self._told.counts
         counts.received += len(data)
         try:
@@ -104,7 +104,7 @@ class ClientConnection(asyncio.Protocol):
         self.go_on()
 
     def go_on(self) -> None:
-        """Relay the requests that need not wait any more."""
+        """Relay the requests that no longer have to wait."""
         try:
             while self._queue and not self._is_over:
                 if not self._request(self._queue[0]):
@@ -118,11 +118,11 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether its next request is held."""
+        """Whether the next request of the client is held back."""
         return bool(self._queue)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the brokers' connections, too; what writes is waited for."""
+        """Close the connections to brokers, after the answers to writes have come."""
         del exc
         self._is_over = True
         self._queue.clear()
@@ -131,25 +131,25 @@ class ClientConnection(asyncio.Protocol):
         self._told.closed(self, self._why)
 
     def pause_writing(self) -> None:
-        """Read no more from brokers, nor from the client: it does not take its answers."""
+        """Pause reading from brokers and the client, as the client reads too slowly."""
         for leg in self._legs.values():
             leg.pause()
         self.hold(self._due)
 
     def resume_writing(self) -> None:
-        """Read from all again."""
+        """Resume reading from brokers and the client."""
         for leg in self._legs.values():
             leg.resume()
         self.release(self._due)
 
     def hold(self, slow: object) -> None:
-        """Read no more from the client, until what is slow takes more."""
+        """Pause reading from the client until a slow broker accepts more."""
         self._waits_for.add(id(slow))
         if not self._transport.is_closing():
             self._transport.pause_reading()
 
     def release(self, slow: object) -> None:
-        """Read from the client again, unless something else is slow."""
+        """Resume reading from the client, unless another broker is slow."""
         if id(slow) not in self._waits_for:
             return
         self._waits_for.discard(id(slow))
@@ -157,7 +157,7 @@ class ClientConnection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def end(self, why: str) -> None:
-        """End all connections.
+        """Close the client's connection and its connections to brokers.
 
         Args:
             why: Why the gateway ends them, "" if a broker did.
@@ -168,7 +168,7 @@ class ClientConnection(asyncio.Protocol):
             self._transport.close()
 
     def lost(self, leg: BrokerConnection, why: str) -> None:
-        """Take in that a connection to a broker ended; the client's own ends with it."""
+        """Close the client's connection, as a connection to a broker was closed."""
         at = next((place for place, each in self._legs.items() if each is leg), None)
         if at is None:
             return

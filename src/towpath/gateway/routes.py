@@ -1,4 +1,4 @@
-"""What is held, and what is promoted: where requests go now. For one event loop."""
+"""The routing table: held and promoted topics and groups. For one event loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from towpath.model.nouns import Side, TopicName, TopicPartition
 
 
 class Cluster(Enum):
-    """The cluster of a place."""
+    """One of the two clusters behind a gateway."""
 
     SOURCE = Side.SOURCE
     TARGET = Side.TARGET
@@ -24,7 +24,7 @@ class Cluster(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BrokerPlace:
-    """Where a request goes: a broker of a cluster, or any of them.
+    """The destination of a request: one broker of a cluster, or any broker.
 
     Attributes:
         cluster: The cluster.
@@ -41,7 +41,7 @@ TARGET = BrokerPlace(Cluster.TARGET)
 
 @dataclass(slots=True)
 class Routes:
-    """What is held and promoted now.
+    """The topics and groups that are held back or promoted now.
 
     Attributes:
         held: Topics whose producers are held.
@@ -85,11 +85,11 @@ class Routes:
 
     @property
     def moving(self) -> bool:
-        """Whether topics or groups move, or moved before."""
+        """Whether any topic or group is moving, or has moved before."""
         return bool(self.eras or self.gathering or self.rejoining or self.held)
 
     def move(self, record: Promoted) -> None:
-        """Take in that topics moved to the target, or back."""
+        """Apply a move of topics to the target, or back."""
         self.turns += 1
         self.table.add(record.topics)
         if record.back:
@@ -114,17 +114,17 @@ class Routes:
         self.back_ids.pop(target_id, None)
 
     def is_elsewhere(self, topic: str, cluster: Cluster) -> bool:
-        """Whether a topic that moved is served by the other cluster now."""
+        """Whether the other cluster serves a moved topic now."""
         return topic in self.eras and (topic in self.topics) is (cluster is Cluster.SOURCE)
 
     def is_id_elsewhere(self, topic_id: UUID, cluster: Cluster) -> bool:
-        """Whether the topic with an id, on any of both clusters, is served by the other one."""
+        """Whether the other cluster serves the topic with this id of either cluster."""
         if cluster is Cluster.SOURCE:
             return topic_id in self.source_ids or topic_id in self.target_ids
         return topic_id in self.back_ids
 
     def undo(self) -> None:
-        """Hold nothing any more; members of KIP-848 that were gathered join anew."""
+        """Release everything that is held back; gathered KIP-848 members join again."""
         if self.gathering is not None:
             self.rejoining |= self.gathering.told
         self.held, self.gathering = frozenset(), None
@@ -134,7 +134,7 @@ class Routes:
         return group in self.groups or (self.is_whole and group not in self.of_source)
 
     def gathers(self, group: str) -> Gathering | None:
-        """Return the gathering of members, if a group is part of it."""
+        """Return the gathering that a group is part of, `None` if there is none."""
         found = self.gathering
         return found if found is not None and group in found.groups else None
 
@@ -145,5 +145,5 @@ class Routes:
         return BrokerPlace(Cluster.TARGET, broker.id) if broker is not None else None
 
     def promoted(self, names: Iterable[str]) -> set[str]:
-        """Return those of the topics that are promoted."""
+        """Return the promoted ones among some topics."""
         return self.topics.intersection(names)

@@ -1,4 +1,4 @@
-"""What a promotion moves, and what forbids it. Blocking; changes nothing."""
+"""The topics and groups that a promotion would move, and what forbids it. Blocking, read-only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OFFSETS = TopicName("__consumer_offsets")
 
 @dataclass(slots=True)
 class PromotionScope:
-    """What a promotion moves.
+    """The topics, partitions and groups that a promotion moves.
 
     Attributes:
         topics: The topics as the source has them; `mirrors`, as the target has them.
@@ -43,7 +43,7 @@ class PromotionScope:
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """All partitions."""
+        """All partitions of the topics."""
         return [
             TopicPartition(name, each.partition)
             for name, info in self.topics.items()
@@ -59,7 +59,7 @@ def scope_of(
     *,
     back: bool = False,
 ) -> PromotionScope:
-    """Look what a promotion would move, and what forbids it.
+    """Return the topics and groups of a promotion, and what forbids it.
 
     Args:
         link: The link that copies; its books are read anew.
@@ -189,5 +189,5 @@ def offsets_partition(group: str, count: int) -> int:
 def lags(
     source: Mapping[TopicPartition, int], target: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Return by how much partitions of the target are shorter, or longer as a negative number."""
+    """Return how many records each target partition lacks; negative if it has more."""
     return {tp: end - target.get(tp, -1) for tp, end in source.items() if target.get(tp) != end}

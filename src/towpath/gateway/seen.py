@@ -1,4 +1,4 @@
-"""Members of groups that were heard of through a gateway: the last ones, as ids are never reused.
+"""The latest group members that sent requests through a gateway.
 
 Pure.
 """
@@ -14,7 +14,7 @@ few seconds, and one that joins anew has another id (about 10 MB)."""
 
 
 class SeenMembers:
-    """The members that were heard of last.
+    """The latest group members that sent requests through this gateway.
 
     Args:
         most: How many are remembered.
@@ -28,14 +28,14 @@ class SeenMembers:
         return len(self._heard)
 
     def saw(self, group: str, member: str) -> None:
-        """Take in that a member was heard of."""
+        """Note that a member sent a request."""
         self._heard[group, member] = None
         self._heard.move_to_end((group, member))
         if len(self._heard) > self._most:
             self._heard.popitem(last=False)
 
     def unseen(self, members: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-        """Return those of the members that were never heard of, by group."""
+        """Return the members that never sent a request, by group."""
         left = {
             group: sorted(name for name in names if (group, name) not in self._heard)
             for group, names in members.items()

@@ -1,4 +1,4 @@
-"""A request that is relayed to a broker. Pure."""
+"""Relaying of single requests to brokers. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WRITES = frozenset({Api.OFFSET_COMMIT, Api.TXN_OFFSET_COMMIT, Api.ADD_OFFSETS_T
 
 
 class RelayedClient(Protocol):
-    """A client's connection, as far as steering needs it.
+    """Protocol of a client's connection, as the routing code uses it.
 
     Attributes:
         home: Where its requests go by default.
@@ -34,7 +34,7 @@ Handler = Callable[[Any, bytearray, Head, RelayedClient], RequestStep | None]
 
 
 class Sending:
-    """Sends requests on.
+    """Relays requests to brokers.
 
     Args:
         answers: Changes answers, by the cluster that gives them.
@@ -46,7 +46,7 @@ class Sending:
     def to(
         self, place: BrokerPlace, frame: bytearray, asked: Head, change: Change | None = None
     ) -> RequestStep:
-        """Relay a request; its answer is changed as always, or by `change`."""
+        """Relay a request; its answer is changed in the usual way, or by `change`."""
         alter = CHANGES.get(asked.key)
         sent = frame if alter is None else alter(frame, asked.version)
         change = change or self._answers[place.cluster].change_of(asked.key)
@@ -55,7 +55,7 @@ class Sending:
 
 
 def of_cluster(cluster: Cluster, home: BrokerPlace) -> BrokerPlace:
-    """Return the client's own broker, if it is of a cluster; else any broker of that."""
+    """Return the client's own broker if it belongs to a cluster, else any broker of that."""
     if home.cluster is cluster:
         return home
     return SOURCE if cluster is Cluster.SOURCE else TARGET

@@ -1,4 +1,4 @@
-"""The listeners of a gateway, and the connections to the brokers behind them."""
+"""The listeners for clients, and the connections to the brokers behind them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Behind:
 
 
 class Gateway:
-    """A gateway; made and used within one event loop.
+    """A gateway with its listeners; made and used within one event loop.
 
     Args:
         config: The link.
@@ -103,7 +103,7 @@ class Gateway:
             raise ConfigError(tuple(self._failed))
 
     async def serve(self, stop: threading.Event) -> None:
-        """Relay until `stop` is set; then end all connections."""
+        """Relay until `stop` is set, then close all connections."""
         await self._loop.run_in_executor(None, stop.wait)
         for each in self._servers:
             (await each).close()
@@ -112,7 +112,7 @@ class Gateway:
         self._close()
 
     def counted(self, moves: MoveCounts) -> GatewayCounts:
-        """Return what is counted now, with what became of requests to move topics."""
+        """Return the present counters, with those of requests to move topics."""
         return GatewayCounts(
             connections=replace(self.counts),
             moves=moves,
@@ -124,41 +124,41 @@ class Gateway:
         )
 
     def opened(self, client: ClientConnection) -> None:
-        """Count a connection of a client."""
+        """Count an opened client connection."""
         self._clients.add(client)
         self.counts.all += 1
 
     def closed(self, client: ClientConnection, why: str) -> None:
-        """Count the end of one; it is logged where the gateway had to end it."""
+        """Count a closed client connection, and log it if the gateway had to close it."""
         self._clients.discard(client)
         if why:
             self.counts.ended += 1
             log.event("client.ended", self._config.link, "", {"why": why}, trouble=True)
 
     def wake(self) -> None:
-        """Let all connections look again whether their requests may go on."""
+        """Let all connections check again whether their requests may continue."""
         self._loop.call_soon(self._go_on)
 
     def began(self, leg: BrokerConnection) -> None:
-        """Take in a connection to a broker."""
+        """Note that a connection to a broker was opened."""
         self._drains.began(leg)
 
     def ended(self, leg: BrokerConnection) -> None:
-        """Take in the end of one."""
+        """Note that a connection to a broker was closed."""
         self._drains.ended(leg)
 
     @property
     def drains(self) -> Drains:
-        """The connections to brokers, of which some may still write."""
+        """The connections to brokers with requests that may still write."""
         return self._drains
 
     def learn_source(self, brokers: Iterable[Broker], versions: Versions) -> None:
-        """Take in the brokers of a source that was away, and which requests they take."""
+        """Add the brokers and request versions of a source that was away."""
         self.nodes.learn(brokers)
         self._own.narrow(versions)
 
     def show_target(self) -> tuple[ConfigProblem, ...]:
-        """Listen for clients of the target's brokers; return what cannot be listened on."""
+        """Listen for clients of the target's brokers; return the listeners that failed."""
         self._failed.clear()
         self.targets.learn(self._behind.targets)
         return tuple(self._failed)

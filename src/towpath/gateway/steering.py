@@ -1,4 +1,4 @@
-"""Where a request goes while topics move, or what the gateway answers itself.
+"""Routing of all requests while topics move.
 
 While nothing is promoted, and nobody asked for it, every request goes to the broker that the client
 means, unopened.
@@ -36,7 +36,7 @@ _TOPIC = 2
 
 
 class Steering:
-    """Steers requests.
+    """Routes requests to a cluster, or lets the gateway answer them.
 
     Args:
         own: Gives the gateway's own answers.
@@ -68,7 +68,7 @@ class Steering:
         self._handlers = {**decoded_by, **GroupSteering(self._send, routes).handlers}
 
     def step(self, frame: bytearray, asked: Head, client: RelayedClient) -> RequestStep | None:
-        """Return what to do with a request, `None` if it has to wait.
+        """Return the next step for a request, `None` if the request has to wait.
 
         Raises:
             FrameError: It is not relayed, or is no request.

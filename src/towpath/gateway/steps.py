@@ -1,4 +1,4 @@
-"""What a connection does with a request."""
+"""The possible next steps for a client's request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Joined = Callable[[Sequence["bytes | bytearray | None"]], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request to a broker.
+    """A request that is relayed to a broker.
 
     Attributes:
         place: Where it goes.
@@ -31,7 +31,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class RequestStep:
-    """What becomes of a request.
+    """The next step for a client's request.
 
     Attributes:
         own: The gateway's own answer, `None` if brokers answer.

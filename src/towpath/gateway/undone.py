@@ -1,4 +1,4 @@
-"""Why a promotion is undone."""
+"""The errors by which a promotion is undone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towpath.model.reasons import Reason, ReasonCode
 
 
 class UndoneError(Exception):
-    """A promotion cannot go on, and is undone; `why` says why."""
+    """The error of a promotion that cannot continue and is undone; `why` gives the reason."""
 
     def __init__(self, why: Reason) -> None:
         super().__init__(str(why))
@@ -17,17 +17,17 @@ class UndoneError(Exception):
 
 
 def undone(code: ReasonCode, **values: int | str) -> UndoneError:
-    """Return the error for a reason."""
+    """Return the error with this reason."""
     return UndoneError(Reason.of(code, **values))
 
 
 def unknown(what: str, error: ClusterError) -> UndoneError:
-    """Return the error where a cluster did not tell what must be known."""
+    """Return the error for a cluster that did not answer a necessary question."""
     return undone(ReasonCode.ERROR, error=error.code, text=f"{what} unknown: {error}")
 
 
 def missed(code: ReasonCode, members: Mapping[str, Iterable[str]]) -> UndoneError:
-    """Return the error for members of groups that are not where they should be."""
+    """Return the error for group members that did not come in time."""
     group, found = next(iter(members.items()))
     names = [*found]
     return undone(code, group=group, count=len(names), member=names[0])

@@ -1,4 +1,4 @@
-"""The link back: the one that copies to the source what clients write on the target. Blocking."""
+"""The link back, which copies what clients write on the target to the source. Blocking."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towpath.model.nouns import LinkName, TopicName
 
 
 def link_back(link: OpenLink, wanted: Sequence[TopicName]) -> LinkName | None:
-    """Return the name of the link back, `None` if the link, or one of the topics, has none.
+    """Return the name of the link back, `None` if the link or one of the topics has none.
 
     Args:
         link: The link, whose books were read.
@@ -33,7 +33,7 @@ def link_back(link: OpenLink, wanted: Sequence[TopicName]) -> LinkName | None:
 
 @contextmanager
 def copying(link: OpenLink, name: LinkName) -> Iterator[OpenLink]:
-    """Open the link of a name between the clusters of a gateway: its own, or the link back."""
+    """Open a link of this name between the gateway's clusters: its own, or the link back."""
     if name == link.name:
         yield link
         return

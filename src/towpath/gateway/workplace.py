@@ -1,4 +1,4 @@
-"""What promotions work with: the link, the ledger, and the connections in their own loop."""
+"""The clients and settings that promotions work with."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class PromotingGateway(Protocol):
-    """The gateway, as far as promotions need it.
+    """Protocol of the gateway, as promotions use it.
 
     Attributes:
         routes: What is held and promoted; of the loop alone.
@@ -40,21 +40,21 @@ class PromotingGateway(Protocol):
 
     @property
     def drains(self) -> Drains:
-        """Connections that may still write."""
+        """The connections to brokers with requests that may still write."""
 
     def wake(self) -> None:
-        """Let requests that wait look again."""
+        """Let waiting requests check again whether they may continue."""
 
     def show_target(self) -> tuple[ConfigProblem, ...]:
         """Listen for clients of the target's brokers."""
 
     def learn_source(self, brokers: Iterable[Broker], versions: Versions) -> None:
-        """Take in the brokers of a source that was away, and which requests they take."""
+        """Add the brokers and request versions of a source that was away."""
 
 
 @dataclass(slots=True)
 class PromotionPlace:
-    """What promotions work with.
+    """The link, the ledger and the connections that promotions work with.
 
     Attributes:
         link: The link, opened for one thread alone.
@@ -71,7 +71,7 @@ class PromotionPlace:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def call(self, what: Callable[[], T]) -> T:
-        """Call something in the loop, and return what it returns."""
+        """Call a function in the event loop, and return its result."""
         future: Future[T] = Future()
 
         def run() -> None:
@@ -84,7 +84,7 @@ class PromotionPlace:
         return future.result()
 
     def require(self, patience: Deadline, late: UndoneError) -> None:
-        """Raise unless there is still time.
+        """Raise if the time for the promotion is over.
 
         Raises:
             UndoneError: There is none, or the gateway is stopped.
@@ -97,7 +97,7 @@ class PromotionPlace:
     def drain(
         self, marks: Mapping[BrokerConnection, int], seconds: float, patience: Deadline
     ) -> None:
-        """Wait until all that was sent to brokers before is answered.
+        """Wait until all requests that were sent to brokers so far are answered.
 
         Args:
             marks: How much each connection had sent.
@@ -114,7 +114,7 @@ class PromotionPlace:
             time.sleep(_NAP)
 
     def see(self, view: Metadata) -> None:
-        """Take in where the target has the promoted topics."""
+        """Update the leaders of promoted topics on the target."""
 
         def see() -> None:
             self.gateway.targets.learn(view.brokers.values())
@@ -123,19 +123,19 @@ class PromotionPlace:
         self.call(see)
 
     def source_is_away(self, why: TowpathError) -> None:
-        """Let the target serve alone what is promoted; in the loop."""
+        """Let the target serve promoted topics alone; runs in the event loop."""
         self.gateway.routes.source_away = True
         facts = {"why": str(why), "served": f"{len(self.gateway.routes.topics)} promoted topics"}
         log.event("source.away", self.link.name, "", facts, trouble=True)
 
     def source_is_back(self, brokers: Iterable[Broker], versions: Versions) -> None:
-        """Take in that the source answers again; in the loop."""
+        """Note that the source answers again; runs in the event loop."""
         self.gateway.learn_source(brokers, versions)
         self.gateway.routes.source_away = False
         log.event("source.back", self.link.name, "", {}, trouble=True)
 
     def bound(self, others: frozenset[str]) -> None:
-        """Take in which groups stay at the source; in the loop."""
+        """Note which groups the source still serves; runs in the event loop."""
         routes = self.gateway.routes
         copied = {tp.topic for tp, each in self.link.books.partitions.items() if each.opened}
         routes.of_source = others

@@ -1,4 +1,4 @@
-"""What a move of groups leaves: topics of Streams applications, and groups that went. Pure."""
+"""Topics of Streams applications, and old groups, that remain after a move of groups. Pure."""
 
 from __future__ import annotations
 

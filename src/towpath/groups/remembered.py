@@ -1,4 +1,4 @@
-"""What the ledger knows of groups where a source tells only a part, or lost topics. Read-only.
+"""The ledger's knowledge of groups, for a source that answers in part or lost topics. Read-only.
 
 A failover brings over what was last known where the coordinator of a group does not answer, or
 where a topic was deleted at the source: its offsets went with it, while the mirror topic lives on.

@@ -1,4 +1,4 @@
-"""What a sync tells of each group. Pure."""
+"""The report of a sync on each group. Pure."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedOver:
-    """What a group would pass over in one partition.
+    """Records in one partition that a group would skip.
 
     Attributes:
         group: The group, with its name at the source.
@@ -77,7 +77,7 @@ def passed_over(
 
 
 def look_at_unread(link: OpenLink, positions: Iterable[GroupPosition]) -> tuple[PassedOver, ...]:
-    """Return what groups would pass over, by the logs of the source.
+    """Return the records that groups would skip, by the logs of the source.
 
     Args:
         link: The link.

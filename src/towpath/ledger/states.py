@@ -153,7 +153,7 @@ class RemovedState(_State):
     """The final state of a link whose books are removed, or being removed."""
 
     def done(self, by: Mover) -> RemovedState:
-        """Have removed all of them."""
+        """Mark the removal as complete."""
         return RemovedState(self._moved(LinkStage.REMOVED, by))
 
 

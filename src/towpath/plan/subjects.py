@@ -1,4 +1,4 @@
-"""All subjects together, and their clients while a link is open."""
+"""All subjects of a plan (topics, access, schemas ...), with open clients for each."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SubjectClients:
         self.subjects, self._clients = subjects, clients
 
     def of(self, subject: Subject[S, Seen]) -> SubjectClient[S, Seen]:
-        """Return the client of a subject."""
+        """Return the open client of a subject."""
         return self._clients[subject]
 
     def only(self, subjects: Collection[AnySubject]) -> SubjectClients:

@@ -200,7 +200,7 @@ class SessionWatch(threading.Thread):
         return unheard + fresh
 
     def attempt(self, *, ready: bool = False) -> Attempt:
-        """Return the announcement of this attempt at the slice."""
+        """Return the ledger entry by which this attempt at a slice announced itself."""
         work = self._work
         return Attempt(
             link=work.link,

@@ -21,7 +21,7 @@ _READER = "towpath.mirror.connect.load"
 
 @dataclass(frozen=True, slots=True)
 class ConnectWishes:
-    """What the command line asks for such a file.
+    """The command-line options for files of Redpanda Connect: `--set` and `--chilled`.
 
     Attributes:
         sets: Paths of values, each with its value in YAML.
@@ -44,7 +44,7 @@ def wish(wishes: ConnectWishes) -> None:
 
 
 def wished() -> ConnectWishes:
-    """Return what the command line of this process asks."""
+    """Return the command-line options of this process for files of Redpanda Connect."""
     return _CommandLine.wishes
 
 
@@ -75,7 +75,7 @@ class ConnectFiles(Protocol):
         """Return every problem of a file."""
 
     def notes(self, path: Path) -> tuple[str, ...]:
-        """Return what a person should know of a file without problems."""
+        """Return notes for the operator about a file without problems."""
 
 
 def is_connect(path: Path) -> bool:

@@ -74,7 +74,7 @@ def load_as(path: Path, kind: FileKind, model: type[C]) -> C:
 
 
 def notes(path: Path) -> tuple[str, ...]:
-    """Return what a person should know of a file without problems.
+    """Return notes for the operator about a file without problems.
 
     Raises:
         ConfigError: With every problem of the file.

@@ -23,7 +23,7 @@ from towpath.topics.retention import differs, foresee
 
 @dataclass(frozen=True, slots=True)
 class Risks:
-    """What the target deletes that the source has.
+    """Records that the target would delete although the source has them.
 
     Attributes:
         found: The topics at risk, by name.

@@ -114,7 +114,7 @@ def compress(codec: int, data: Bytes) -> bytes:
 
 
 def most_compressed(size: int) -> int:
-    """Return how many bytes so many take at most when compressed, with any codec."""
+    """Return the highest compressed size of a number of bytes, with any codec."""
     return size + size // 6 + 128  # of all codecs, snappy's bound is the largest
 
 

@@ -1,4 +1,4 @@
-"""The state of a pass over records, and notes of bytes that stay the same; for compiled loops.
+"""State of a pass over records, and the byte ranges that stayed the same; for compiled loops.
 
 What is not noted is taken to be new, so a note may be missing, but never wrong.
 """
@@ -18,7 +18,7 @@ STATE = 8
 
 @inlined
 def keep(report: Any, old: Any, new: Any, size: Any) -> None:
-    """Note bytes at `old` of the source that are at `new` of what is written."""
+    """Note that `size` bytes at `old` in the source are at `new` in the output, unchanged."""
     state, pieces = report[0], report[4]
     count = state[PIECES]
     if size <= 0 or len(pieces) == 0:
@@ -35,7 +35,7 @@ def keep(report: Any, old: Any, new: Any, size: Any) -> None:
 
 @inlined
 def keep_until(report: Any, at: Any, size: Any) -> None:
-    """Note, where no byte moves, all bytes before some that are overwritten."""
+    """Note that all bytes up to `at` are unchanged, in a pass that moves no bytes."""
     state = report[0]
     keep(report, state[AT], state[AT], at - state[AT])
     state[AT] = at + size

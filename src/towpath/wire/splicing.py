@@ -1,4 +1,4 @@
-"""Compression of changed LZ4 data from the matches of the data before, for compiled loops.
+"""Compression of changed LZ4 data that reuses the matches of the original, for compiled loops.
 
 Most bytes of a batch stay when its records are changed, so most matches of its LZ4 blocks still
 hold: only their places and distances move. This walks over the sequences of the source's blocks and
@@ -46,7 +46,7 @@ _GROWTH = 1.05
 
 
 def spliced(origin: PackedSource, fresh: Buffer) -> Bytes | None:
-    """Return the LZ4 frame of changed records, `None` if they must be compressed anew.
+    """Return changed records as an LZ4 frame, `None` if the matches cannot be reused.
 
     Args:
         origin: What they come from. Its pieces ascend and do not overlap.

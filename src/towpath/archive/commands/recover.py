@@ -28,7 +28,7 @@ def recover(
     report: ReportOption = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
-    """Take in objects that no entry of the commit log names, as after the log was set back.
+    """Add objects to the commit log that no entry names, as after the log was set back.
 
     Shows them first. Their footers tell what they hold; with --yes their bytes are proven, and
     what follows where the archive ends is committed.

@@ -41,7 +41,7 @@ _PartitionsOption = Annotated[
 
 
 class Other(StrEnum):
-    """What an archive can be compared with."""
+    """The source or archive with which `archive verify` compares an archive."""
 
     SOURCE = "source"
 

@@ -71,7 +71,7 @@ class SummedFile(SeekableFile):
 
     @contextmanager
     def believed_if_whole(self) -> Iterator[None]:
-        """Verify the checksum before a newer format version is reported: a changed bit looks alike.
+        """Verify the checksum, so that a damaged version number is not reported as a newer format.
 
         Raises:
             CorruptSegmentError: The bytes have another checksum.

@@ -1,4 +1,4 @@
-"""Which parts of a kafka-replicator bucket are imported into a Towpath archive."""
+"""The parts of a kafka-replicator bucket that an import takes into an archive."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def namesakes(
 
 
 def stretches(find: Find, partition: PartitionId) -> tuple[HistoryStretch, ...]:
-    """Return which history holds each range of offsets, as the source had them, in order.
+    """Return ranges of offsets in order, each with the history that the source had there.
 
     Args:
         find: Returns how far a history is archived by itself.

@@ -47,7 +47,7 @@ class Judged:
 
 
 def judge(state: ArchiveState, draft: Draft, *, raced: bool = False) -> Judged:
-    """Return the part of a draft that may be committed after a state.
+    """Return the part of a drafted log entry that may be committed after a given state.
 
     Args:
         state: The newest state.

@@ -1,4 +1,4 @@
-"""Arrow batches of a frame as columns of records, and to which partition each row goes."""
+"""Record columns from the Arrow batches of a frame, and the partition of each row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Index = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RowBatch:
-    """The rows of an Arrow batch.
+    """The rows of an Arrow batch, as columns of records.
 
     Attributes:
         rows: Keys, values, headers and times; offsets are set when rows are packed.
@@ -43,7 +43,7 @@ class RowBatch:
     hashed: Table
 
     def by_topic(self) -> Iterator[tuple[str, Index | None]]:
-        """Yield each topic with its rows, `None` for all."""
+        """Yield each topic with the indexes of its rows, `None` for all rows."""
         if self.topic_of is None:
             yield self.topics[0], None
             return
@@ -51,7 +51,7 @@ class RowBatch:
             yield self.topics[number], picked
 
     def partitions(self, topic: str, picked: Index | None, count: int, default: int) -> Index:
-        """Return the partition of each of the picked rows.
+        """Return the partition of each selected row.
 
         As Kafka's clients choose: what the column says, else by the hash of the key; rows without
         key go to the partition `default`.
@@ -71,7 +71,7 @@ class RowBatch:
 
 
 def grouped(codes: Index) -> Iterator[tuple[int, Index | None]]:
-    """Yield each number that occurs with the places where it does, in order; `None` for all."""
+    """Yield each distinct number with the indexes where it occurs; `None` for all indexes."""
     if not len(codes):
         return
     if (codes == codes[0]).all():
@@ -84,14 +84,14 @@ def grouped(codes: Index) -> Iterator[tuple[int, Index | None]]:
 
 
 def joined(outer: Index | None, inner: Index | None) -> Index | None:
-    """Return which rows are picked where `inner` picks among those of `outer`."""
+    """Return the row indexes that `inner` selects among those that `outer` selects."""
     if outer is None or inner is None:
         return inner if outer is None else outer
     return outer[inner]
 
 
 def picked_rows(rows: Rows, picked: Index | None) -> Rows:
-    """Return some of the rows; the bytes of their parts are not copied."""
+    """Return selected rows, without copying the bytes of their keys and values."""
     if picked is None:
         return rows
     (key_spans, keys), (value_spans, values) = rows.keys, rows.values
@@ -105,7 +105,7 @@ def picked_rows(rows: Rows, picked: Index | None) -> Rows:
 
 
 def row_batch(batch: pa.RecordBatch, topic: str | None) -> RowBatch:
-    """Return the rows of an Arrow batch.
+    """Return the rows of an Arrow batch, as columns of records.
 
     Args:
         batch: The batch, with the columns that `sink/options.py` allows.

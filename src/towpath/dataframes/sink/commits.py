@@ -1,4 +1,4 @@
-"""How a batch is committed: all of it or nothing, once, also across a kill of the driver.
+"""Atomic commits of a batch, exactly once, also if the driver is killed.
 
 Each task writes in a transaction of its own and leaves it open. When all tasks are done, the driver
 writes its decision in a transaction too: the number of the batch and the transactions that belong
@@ -45,7 +45,7 @@ _PATIENCE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class TaskPart:
-    """The transaction of a task that belongs to a batch.
+    """A task's transaction, as part of a batch.
 
     Attributes:
         task: The number of the task.
@@ -60,7 +60,7 @@ class TaskPart:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided last.
+    """The latest decision of a sink to commit a micro-batch, with its transactions.
 
     Attributes:
         number: How many decisions there were before.
@@ -82,7 +82,7 @@ class Decision:
 
     @classmethod
     def read(cls, number: int, text: str) -> Decision:
-        """Read what `text` returned."""
+        """Parse the text of a decision."""
         query, batch, parts = json.loads(zlib.decompress(base64.b85decode(text)))
         made = (TaskPart(task, ProducerEpoch(*who), count) for task, *who, count in parts)
         return cls(number, query, batch, tuple(made))
@@ -159,7 +159,7 @@ class Committer:
         self._write(turn.who, at, Decision(turn.number + 2, query, batch))
 
     def commit_all(self, written: Sequence[TaskWritten]) -> None:
-        """Commit the transactions of a batch that is no micro-batch.
+        """Commit the transactions of a batch outside of a stream.
 
         Raises:
             ClusterError: The cluster refused it, or did not answer.
@@ -170,7 +170,7 @@ class Committer:
         self._commit(0, _parts(written))
 
     def abort_all(self, tasks: int) -> None:
-        """Abort what the tasks of a batch left open that has ids of its own."""
+        """Abort the open transactions of a batch that has transactional ids of its own."""
 
         def one(task: int) -> None:
             self._of(task).fence(_deadline())
@@ -178,7 +178,7 @@ class Committer:
         _each(one, range(tasks))
 
     def abort(self, written: Sequence[TaskWritten]) -> None:
-        """Abort what tasks of a micro-batch left open; the next driver aborts the rest.
+        """Abort the open transactions of a micro-batch; the next driver aborts the rest.
 
         It fences nobody: a driver that has begun meanwhile may run the same tasks.
         """

@@ -1,4 +1,4 @@
-"""What tasks tell their driver. It loads neither numba nor Arrow: each micro-batch imports it."""
+"""The messages from tasks to their driver; imports neither numba nor Arrow, to start fast."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OffsetsWritten:
 
 @dataclass(frozen=True, slots=True)
 class TaskPlace:
-    """Which task of which batch it is.
+    """The identity of a task: its query, batch, number and transactional id.
 
     Attributes:
         task: Its number in the batch.
@@ -61,7 +61,7 @@ class DriverTurn:
 
 @dataclass(frozen=True)
 class TaskWritten(WriterCommitMessage):
-    """What a task wrote, for the driver.
+    """The outcome of a task: the written offsets, and its producer.
 
     Attributes:
         place: The task.

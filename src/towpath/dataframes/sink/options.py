@@ -59,7 +59,7 @@ _LEFT_OUT = frozenset({"offset", "timestampType"})
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """What is written, and how.
+    """The options of a write: the cluster, the topic, transactions and batches.
 
     Attributes:
         cluster: The brokers, and how to log in.
@@ -97,7 +97,7 @@ class SinkOptions:
 def read_sink_options(
     options: Mapping[str, str], schema: StructType, *, stream: bool
 ) -> SinkOptions:
-    """Read the options of a write, and look at its columns.
+    """Read the options of a write, and check its columns.
 
     Args:
         options: As Spark gives them; the case of their names does not count.

@@ -55,11 +55,11 @@ class BatchPacker:
 
     @property
     def waiting(self) -> int:
-        """Bytes of the records that are in no batch yet."""
+        """Bytes of the records that are not yet in a batch."""
         return int(self._made[TO]) - HEADER_SIZE
 
     def take(self, rows: Rows) -> Iterator[Sealed]:
-        """Pack rows; yield each batch that became full.
+        """Pack rows; yield each batch that is full.
 
         Raises:
             RowError: A header has no name.
@@ -76,7 +76,7 @@ class BatchPacker:
                 yield from self._end_or_grow()
 
     def flush(self) -> Iterator[Sealed]:
-        """End the batch of the rows that wait, if any do."""
+        """Yield a batch of the remaining rows, if any."""
         if self._made[COUNT]:
             yield self._end()
 

@@ -1,4 +1,4 @@
-"""Sends batches in threads of its own, while further ones are packed."""
+"""Background sending of record batches while further ones are packed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WAITING = 8
 
 
 class BatchSender:
-    """Sends batches; those of a partition in order, one by one.
+    """Sends record batches in background threads; those of a partition one by one, in order.
 
     Args:
         config: The cluster.
@@ -33,7 +33,7 @@ class BatchSender:
         self._of: dict[TopicPartition, _Lane] = {}
 
     def send(self, tp: TopicPartition, batch: Sealed) -> None:
-        """Send a batch soon; waits while many do.
+        """Queue a batch for sending; blocks while too many batches are queued.
 
         Raises:
             ClusterError: An earlier one was refused, or got no answer.
@@ -44,7 +44,7 @@ class BatchSender:
         lane.put(tp, batch)
 
     def finish(self) -> list[OffsetsWritten]:
-        """Wait for all answers; return which offsets the records have.
+        """Wait for all answers; return the offsets of the written records.
 
         Raises:
             ClusterError: A batch was refused, or got no answer.
@@ -56,7 +56,7 @@ class BatchSender:
         return [each for lane in self._lanes for each in lane.written.values()]
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Stop sending."""
         for lane in self._lanes:
             lane.stop()
 

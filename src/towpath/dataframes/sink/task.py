@@ -1,4 +1,4 @@
-"""What a task of a write does: its rows become records."""
+"""Writing of a task's rows as records."""
 
 from __future__ import annotations
 

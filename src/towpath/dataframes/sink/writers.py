@@ -1,4 +1,4 @@
-"""The writers that Spark asks for: of a batch, and of a stream."""
+"""The writers that Spark calls: one for batches, one for streams."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class BatchWriter(DataSourceArrowWriter):
 
     @override
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Abort them."""
+        """Abort the transactions of all tasks."""
         if self._options.exactly_once:
             with Admin(self._options.cluster, Side.TARGET) as admin:
                 Committer(admin, self._options, self._name).abort_all(len(messages))
@@ -118,7 +118,7 @@ class StreamWriter(_StreamBase):  # type: ignore[misc]
             Committer(admin, self._options, self._options.identity).decide(written, batchId)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, as Spark calls it
-        """Abort them."""
+        """Abort the transactions of all tasks."""
         del batchId  # the producers of the tasks tell which transactions are meant
         if self._options.exactly_once:
             with Admin(self._options.cluster, Side.TARGET) as admin:

@@ -189,7 +189,7 @@ def _assumed(seen: Observation) -> MetadataLogSeen:
 
 
 def written(seen: Observation) -> Observation:
-    """Return what is seen once the leader has written all of the log to ZooKeeper."""
+    """Return the observation after the leader has written its whole log to ZooKeeper."""
     zookeeper, log, quorum = seen.zookeeper, seen.log, seen.quorum
     if zookeeper is None or zookeeper.migration is None or log is None or quorum is None:
         return seen

@@ -181,7 +181,7 @@ class PartitionBooks:
 
     @property
     def salvaged(self) -> tuple[Salvaged, ...]:
-        """What was copied to salvage topics of the present incarnation, the oldest first."""
+        """Records copied to salvage topics for the present incarnation, oldest first."""
         known = (each for each in self.salvages.values() if each.producer_id in self.own)
         return tuple(sorted(known, key=lambda each: each.at))
 
@@ -298,7 +298,7 @@ class PartitionBooks:
 
     @property
     def receded(self) -> Cut | None:
-        """The cut that lies before the last receipt: the target lost what was between them."""
+        """The cut before the last receipt, as the target lost the records between them."""
         cut, receipt = self.cut, self.receipt
         if cut is None or receipt is None or cut.producer_id != receipt.producer_id:
             return None

@@ -37,7 +37,7 @@ class GatewaySign:
 
 
 class PromotionStage(StrEnum):
-    """What became of a request to promote topics."""
+    """The stages of a request to promote topics."""
 
     ASKED = "asked"
     RUNNING = "running"
@@ -54,7 +54,7 @@ class PromotionStage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
-    """A request to promote topics or to revert that, and what its gateway says of it.
+    """A request to promote topics or to revert that, with its stage and outcome.
 
     `towpath promote` or `towpath revert` writes it first, a gateway from then on. It decides
     nothing: what holds is whether there is a `Promoted` of the same name.

@@ -1,4 +1,4 @@
-"""What is changed in the tree of a file before it is read: `<<`, `--set` and `--chilled`."""
+"""Changes to the tree of a file before validation: `<<`, `--set` and `--chilled`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PART = re.compile(r"[^.]+")
 
 
 def set_values(tree: dict[str, Tree], wanted: Iterable[tuple[str, str]]) -> None:
-    """Set values in a tree.
+    """Set the values of `--set` in the tree of a file.
 
     Args:
         tree: The tree, which is changed.
@@ -39,7 +39,7 @@ def set_values(tree: dict[str, Tree], wanted: Iterable[tuple[str, str]]) -> None
 
 
 def merge(tree: dict[str, Tree]) -> None:
-    """Put what `<<` names into the mappings that say so, as YAML 1.1 does and Connect with it."""
+    """Merge the mappings that `<<` names, as YAML 1.1 and Redpanda Connect do."""
     for key, value in tree.items():
         tree[key] = _merged(value)
     if _MERGE in tree:
@@ -64,7 +64,7 @@ def _of_merge(value: Tree) -> dict[str, Tree]:
 
 
 def leave_out(tree: dict[str, Tree], places: Iterable[Place]) -> None:
-    """Remove keys from a tree."""
+    """Remove unknown keys from the tree of a file."""
     for place in places:
         node: Any = tree
         for part in place[:-1]:

@@ -1,4 +1,4 @@
-"""Fields of both sides: how to reach a cluster and a schema registry, and how to log in."""
+"""Connections of both sides: brokers, schema registry, TLS and logins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towpath.settings.shape import Section
 
 
 class ClientCert(Section):
-    """A client certificate: as files, or as text."""
+    """A client certificate, as files or as text."""
 
     cert: Hidden | None = None
     key: Hidden | None = None
@@ -34,7 +34,7 @@ class ClientCert(Section):
 
 
 class ConnectTls(Section):
-    """Encryption of connections."""
+    """The TLS settings of a connection."""
 
     enabled: StrictBool = False
     skip_cert_verify: StrictBool = False
@@ -62,7 +62,7 @@ _MECHANISMS = Literal[
 
 
 class AwsCredentials(Section):
-    """Where credentials of AWS come from."""
+    """The source of AWS credentials."""
 
     profile: str = ""
     id: str = ""
@@ -112,7 +112,7 @@ class ConnectSasl(Section):
 
 
 class KeepAlive(Section):
-    """Probes of idle connections."""
+    """The TCP keep-alive probes of idle connections."""
 
     idle: GoDuration = 15.0
     interval: GoDuration = 15.0
@@ -120,7 +120,7 @@ class KeepAlive(Section):
 
 
 class Tcp(Section):
-    """Settings of connections."""
+    """The TCP settings of connections."""
 
     connect_timeout: GoDuration = 0.0
     keep_alive: KeepAlive = KeepAlive.model_construct()
@@ -156,7 +156,7 @@ class BasicAuth(Section):
 
 
 class NotOffered(Section):
-    """A way to log in that Towpath does not have."""
+    """A login method that Towpath does not support."""
 
     enabled: StrictBool = False
     consumer_key: str = ""
@@ -188,10 +188,10 @@ class ConnectRegistry(Section):
 
 
 def over(size: ByteSize, most: int, text: str) -> ByteSize:
-    """Return a size unchanged if it is not above the most that is allowed.
+    """Return a size, and raise if it is above the allowed maximum.
 
     Raises:
-        ValueError: It is.
+        ValueError: The size is above the maximum.
     """
     if size > most:
         raise ValueError(text)

@@ -21,7 +21,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class ConvertedFile:
-    """The file of a link, made from one of Redpanda Connect.
+    """The file of a link, converted from a file of Redpanda Connect.
 
     Attributes:
         text: The YAML text.
@@ -36,7 +36,7 @@ class ConvertedFile:
 
 
 def convert(path: Path, link: str) -> ConvertedFile:
-    """Convert a file.
+    """Convert a file of Redpanda Connect to the file of a link.
 
     Args:
         path: The file of Redpanda Connect; the variables that it names need not be set.

@@ -1,4 +1,4 @@
-"""The whole file: its input and output, and what stands beside them."""
+"""The top level of a Redpanda Connect file: input, output, pipeline, metrics and logging."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _label(text: str) -> str:
 
 
 class InputPart(Section):
-    """The input with its label."""
+    """The section `input`, with its label."""
 
     label: Annotated[str, AfterValidator(_label)] = DEFAULT_LABEL
     redpanda_migrator: MigratorInput
@@ -40,7 +40,7 @@ class InputPart(Section):
 
 
 class OutputPart(Section):
-    """The output with its label."""
+    """The section `output`, with its label."""
 
     label: Annotated[str, AfterValidator(_label)] = DEFAULT_LABEL
     redpanda_migrator: MigratorOutput
@@ -48,14 +48,14 @@ class OutputPart(Section):
 
 
 class Pipeline(Section):
-    """Processors between input and output."""
+    """The processors between input and output."""
 
     threads: int = -1
     processors: tuple[dict[str, Any], ...] = ()
 
 
 class Prometheus(Section):
-    """How metrics are offered."""
+    """The settings of Prometheus metrics."""
 
     use_histogram_timing: StrictBool = False
     histogram_buckets: tuple[float, ...] = ()
@@ -64,7 +64,7 @@ class Prometheus(Section):
 
 
 class Metrics(Section):
-    """Which metrics are offered."""
+    """The section `metrics`."""
 
     prometheus: Prometheus | None = None
     none: dict[str, Any] | None = None
@@ -74,7 +74,7 @@ Level = Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL"
 
 
 class Logger(Section):
-    """What is logged, and in which form."""
+    """The section `logger`."""
 
     level: Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL", "NONE"] = (
         "INFO"
@@ -90,7 +90,7 @@ class Logger(Section):
 
 
 class Http(Section):
-    """Where metrics and health are served."""
+    """The section `http`, which serves metrics and health."""
 
     enabled: StrictBool = True
     address: str = "0.0.0.0:4195"
@@ -155,7 +155,7 @@ class ConnectFile(Section):
 
     @property
     def processors(self) -> Iterator[tuple[Place, Mapping[str, Any]]]:
-        """Every processor with its place, in the order in which records meet them."""
+        """Every processor with its place in the file, in the order of execution."""
         places: Iterable[tuple[Place, tuple[dict[str, Any], ...]]] = (
             (("input",), self.input.processors),
             (("pipeline",), self.pipeline.processors),

@@ -57,7 +57,7 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class Drops:
-    """What mappings drop.
+    """The conditions under which mappings drop records.
 
     Attributes:
         conditions: A record is dropped for which one of them holds.
@@ -69,7 +69,7 @@ class Drops:
 
 
 def drops_of(statements: Sequence[Statement]) -> Drops:
-    """Return what a mapping drops.
+    """Return the conditions under which a mapping drops records.
 
     Raises:
         ValueError: It does something else than dropping records.
@@ -129,7 +129,7 @@ def _keeps(value: Node) -> bool:
 
 
 def filtered(conditions: Sequence[Node]) -> tuple[Filtered, ...]:
-    """Return the rules for which one of the conditions holds, by topics.
+    """Return the drop rules by topic for which one of the conditions holds.
 
     Raises:
         ValueError: A condition asks for something that no rule can.

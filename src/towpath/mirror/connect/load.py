@@ -1,4 +1,4 @@
-"""A file of Redpanda Connect, read as the configuration of a link."""
+"""Loading of a Redpanda Connect file as the configuration of a link."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _IDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A file that was read.
+    """A Redpanda Connect file that was read, with its problems.
 
     Attributes:
         file: Its fields, `None` where some are wrong.
@@ -47,7 +47,7 @@ class Read:
 
 
 def link(path: Path) -> LinkConfig:
-    """Return a file as the configuration of a link, named after its label and both clusters.
+    """Load a Redpanda Connect file as a link, named after its label and both clusters.
 
     Raises:
         ConfigError: With every problem of the file.
@@ -63,7 +63,7 @@ def link(path: Path) -> LinkConfig:
 
 
 def name_of(label: str, source: str, target: str) -> str:
-    """Return the name of the link of a label between two clusters."""
+    """Return the name of a link, from a label and the ids of both clusters."""
     ids = hashlib.sha256(f"{source}\0{target}".encode()).hexdigest()[:_IDS]
     return f"{label}-{ids}"
 
@@ -82,18 +82,18 @@ def check(path: Path, *, with_environment: bool = True) -> tuple[ConfigProblem, 
 
 
 def notes(path: Path) -> tuple[str, ...]:
-    """Return what a person should know of a file without problems."""
+    """Return notes for the operator about a file without problems."""
     found = _translated(path)
     return () if found.problems else found.notes
 
 
 def translation(file: ConnectFile) -> Translation:
-    """Return a file as that of a link, with its secrets; the label is its name."""
+    """Translate a file to that of a link, with its secrets; the label becomes the name."""
     return translate(file, file.input.label, revealed)
 
 
 def examine(path: Path, *, with_environment: bool = True) -> Read:
-    """Read a file, without translating it.
+    """Read and validate a file, without translating it.
 
     Raises:
         ConfigError: It cannot be read, or is not YAML.

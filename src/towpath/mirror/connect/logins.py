@@ -1,4 +1,4 @@
-"""The clusters and registries of a link, from the fields of both sides. Pure."""
+"""Translation of clusters, registries and logins to sections of a link's file. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PEM_TEXTS = frozenset({"root_cas", "cert", "key"})
 
 
 class Logins:
-    """Makes sections of clusters and registries.
+    """Translates the clusters and registries of a Connect file.
 
     Args:
         reveal: What stands for a secret.

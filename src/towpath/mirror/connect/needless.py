@@ -1,4 +1,4 @@
-"""Fields that a file may have and that nothing depends on here, each with the reason."""
+"""Fields of a Connect file that a link does not need, each with the reason."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _NEEDLESS = {
 
 
 def needless(file: ConnectFile) -> Iterator[str]:
-    """Yield a sentence for each reason that makes fields of the file needless here."""
+    """Yield one sentence for each reason, with the fields that a link does not need."""
     why: dict[str, list[str]] = {}
     sides = {"input": file.input.redpanda_migrator, "output": file.output.redpanda_migrator}
     for side, section in sides.items():

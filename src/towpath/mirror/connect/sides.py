@@ -1,4 +1,4 @@
-"""The components `redpanda_migrator`: the input, and the output."""
+"""The two sides of `redpanda_migrator`: its input and its output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_RECORDS = ("partitioner", "partition", "key", "timestamp", "timestamp_ms")
 
 
 class MigratorInput(ConnectCluster):
-    """The input: which topics are read, and from where on."""
+    """The input: the topics to read, and the offsets to begin at."""
 
     topics: Listed = ()
     regexp_topics: StrictBool = False
@@ -88,7 +88,7 @@ class MigratorInput(ConnectCluster):
 
 
 class OutputRegistry(ConnectRegistry):
-    """The registry of the target, and what it gets."""
+    """The schema registry of the target, and the subjects that are copied."""
 
     enabled: StrictBool = True
     interval: GoDuration = 300.0
@@ -110,7 +110,7 @@ class OutputRegistry(ConnectRegistry):
 
 
 class ConsumerGroups(Section):
-    """The groups whose offsets the target gets."""
+    """The filter of groups whose offsets are copied."""
 
     enabled: StrictBool = True
     interval: GoDuration = 60.0

@@ -1,4 +1,4 @@
-"""The file of a link that does what a file of Redpanda Connect asks for. Pure."""
+"""Translation of a Redpanda Connect file to an equivalent file of a link. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OF_HEADER = {
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """The content of a link's file.
+    """A translated file, with its problems and notes.
 
     Attributes:
         tree: The sections.
@@ -52,7 +52,7 @@ class Translation:
 
 
 def translate(file: ConnectFile, link: str, reveal: Reveal) -> Translation:
-    """Return the file of a link that does what Connect's file asks for.
+    """Translate a Redpanda Connect file to an equivalent file of a link.
 
     Args:
         file: Connect's file.
@@ -291,5 +291,5 @@ def _seconds(interval: float) -> str:
 
 
 def revealed(place: Place, secret: Secret) -> object:
-    """Return a secret as it is, for a file that only this process has; a text of PEM as a file."""
+    """Return a secret in plain text, and a PEM text as a file, for use in this process only."""
     return PemFile(str(place[-1]), secret) if place[-1] in PEM_TEXTS else secret

@@ -43,7 +43,7 @@ def _size(value: object) -> int:
 
 
 def whole_name(text: str) -> str:
-    """Return a regular expression of Go that finds a part of a name as one for whole names.
+    """Return a regular expression that matches whole names, from one of Go that matches parts.
 
     Raises:
         ValueError: Python reads it differently, or it is none.
@@ -66,7 +66,7 @@ def _pattern(text: str) -> str:
 
 
 def listed(entries: tuple[str, ...]) -> tuple[str, ...]:
-    """Return entries, of which those with commas are several."""
+    """Return the entries, split at commas."""
     return tuple(part.strip() for entry in entries for part in entry.split(",") if part.strip())
 
 

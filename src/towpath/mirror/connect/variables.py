@@ -23,7 +23,7 @@ _DECODE = "base64decode"
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A text with its variables replaced.
+    """A text with its variables replaced, and the errors in them.
 
     Attributes:
         text: The text.

@@ -1,4 +1,4 @@
-"""The file of the link back, made from that of the link. Pure.
+"""The file of the link back, derived from the file of the link. Pure.
 
 What can stay stays as it is written, with its comments, variables and references to secrets: the
 keys `source` and `target` change places, so each section stays where it is. What depends on the

@@ -18,7 +18,7 @@ NOT_COUNTED = -1
 
 @dataclass(frozen=True, slots=True)
 class LogEnds:
-    """Where the log of a partition begins and ends.
+    """The first offset and the end offset of a partition's log.
 
     Attributes:
         start: Its first offset.
@@ -129,7 +129,7 @@ class Divergence:
 
     @property
     def identical(self) -> bool:
-        """Whether the link back keeps offsets: the old source ends where its copy begins."""
+        """Whether the link back keeps offsets, as the old source's log ends at the cut."""
         return self.source.log_end == self.target.first
 
     def own(self, side: Side) -> LoneRecords:

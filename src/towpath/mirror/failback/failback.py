@@ -1,4 +1,4 @@
-"""`towpath failback`: the order of its parts, each of which may be repeated after a kill.
+"""`towpath failback`: its parts in order, each of which can be repeated after a kill.
 
 1. look: what each of both clusters alone has; nothing is written
 2. salvage: what loses is copied to salvage topics, and compared; both topics keep all they have
@@ -61,7 +61,7 @@ _TWIN = "a link with a twin is not turned round: its twin copies back already"
 
 
 def failback(config: LinkConfig, asked: FailbackRequest) -> FailbackReport:
-    """Turn a link round that was failed over or cut over; both clusters must answer.
+    """Reverse a link that was failed over or cut over; both clusters must answer.
 
     A link that is turned round already is left as it is.
 

@@ -119,7 +119,7 @@ def due(states: Mapping[TopicName, LinkState]) -> dict[TopicName, LinkState]:
 
 
 def require_same_answer(known: Mapping[TopicPartition, PartitionBooks], wins: Side | None) -> None:
-    """Raise if an earlier failback salvaged records by another answer, which holds.
+    """Raise if an earlier failback salvaged records with another choice of the winner.
 
     Args:
         known: The partitions that are turned round, with what the ledger knows of them.

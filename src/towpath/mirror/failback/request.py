@@ -1,4 +1,4 @@
-"""A request to turn a link round, and its outcome."""
+"""A request to reverse a link, and its outcome."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towpath.model.nouns import Side
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailbackRequest:
-    """A request to turn a link round.
+    """A request to reverse a link.
 
     Attributes:
         file: The file of the link.

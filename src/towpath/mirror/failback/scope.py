@@ -1,4 +1,4 @@
-"""What of a link is turned round: all of it, or topics that failed over alone. Pure."""
+"""The part of a link to reverse: all of it, or topics that failed over alone. Pure."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def _require_ended(state: LinkState) -> None:
 
 
 def is_whole(states: Mapping[TopicName, LinkState]) -> bool:
-    """Whether the whole link is over, and not some topics alone."""
+    """Whether the whole link failed over, and not only some topics."""
     return not states or WHOLE_LINK in states
 
 
 def gone_back(states: Mapping[TopicName, LinkState]) -> frozenset[TopicName]:
-    """Return the topics that were turned round alone, before the rest of their link."""
+    """Return the topics that were reversed alone, before the rest of their link."""
     due_now = due(states)
     return frozenset(states.keys() - due_now.keys()) if due_now else frozenset()
 
@@ -81,7 +81,7 @@ def part_of(
     states: Mapping[TopicName, LinkState],
     without: frozenset[TopicName] = frozenset(),
 ) -> LinkBooks:
-    """Return the books of the topics that are turned round, without those that were before."""
+    """Return the link's state with only the topics that are reversed now."""
     books = link.books
     whole = is_whole(states)
     part = books.copy()

@@ -1,1 +1,1 @@
-"""Failover of a link: foretold, fenced, and written so that the target alone has all of it."""
+"""Failover of a link: forecast, sealed, fenced, and recorded on the target alone."""

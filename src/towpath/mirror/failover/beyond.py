@@ -1,4 +1,4 @@
-"""Records of the link on the target that no receipt tells of: a run that died left them."""
+"""Records on the target after the last receipt, which a killed run left behind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COMMIT = b"\0\1"
 
 
 def ahead_of(books: PartitionBooks, states: Iterable[ProducerState]) -> int | None:
-    """Return how many records the link wrote behind the last receipt, `None` if unknown. Pure.
+    """Return how many records the link wrote after the last receipt, `None` if unknown. Pure.
 
     What is written in transactions is unknown: producer state does not tell what was aborted.
     """
@@ -46,7 +46,7 @@ def committed_beyond(
     known: Mapping[TopicPartition, PartitionBooks],
     ends: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    """Return how many records behind the last receipt were committed, of those in transactions.
+    """Return how many records after the last receipt were committed in transactions.
 
     Only the log tells. What lies in open transactions is not among them: a failover ends these.
 

@@ -1,4 +1,4 @@
-"""Where a failover cuts each partition, for the ledger. Pure."""
+"""The ledger entry for the offset at which a failover cuts a partition. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def cut_of(
     fences: int = 0,
     epoch: int = -1,
 ) -> Cut:
-    """Return the entry for a partition.
+    """Return the ledger entry for the cut of a partition.
 
     Args:
         link: The link.

@@ -1,4 +1,4 @@
-"""Whether the source is drained: its producers have stopped, and all that they wrote is copied."""
+"""The check that the source is drained: no producer writes, and all records are copied. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST = 20
 
 
 class Drain:
-    """Judges one look at the partitions after the other.
+    """The progress of a drain, from repeated looks at the partitions.
 
     Args:
         quiet: Seconds during which no source log may have grown.
@@ -26,7 +26,7 @@ class Drain:
         self._rows: Sequence[PartitionPlan] = ()
 
     def look(self, rows: Sequence[PartitionPlan]) -> None:
-        """Take where partitions stand now."""
+        """Take in the present offsets of all partitions."""
         ends = {each.tp: each.source_end + max(0, each.missing) for each in rows}
         if ends != self._ends:
             self._ends, self._since = ends, Moment.now()
@@ -34,18 +34,18 @@ class Drain:
 
     @property
     def over(self) -> bool:
-        """Whether all is copied, and nobody has written for long enough."""
+        """Whether everything is copied, and no source log has grown for long enough."""
         copied, of = self.done
         return copied == of and self._since.age >= self._quiet
 
     @property
     def done(self) -> tuple[int, int]:
-        """How many partitions are copied wholly, and how many there are."""
+        """The number of partitions that are fully copied, and of all partitions."""
         return sum(not each.missing for each in self._rows), len(self._rows)
 
     @property
     def left(self) -> list[str]:
-        """What is not copied, in sentences."""
+        """Sentences about the records that are not copied yet."""
         behind = [each.sentence for each in self._rows if each.missing]
         if not behind:
             return ["somebody still writes to the source; stop the producers, then fail over again"]

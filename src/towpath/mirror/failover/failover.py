@@ -1,4 +1,4 @@
-"""`towpath failover`: the order of its parts, each of which may be repeated after a kill.
+"""`towpath failover`: its parts in order, each of which can be repeated after a kill.
 
 What a part is about to do stands in the ledger before it does it (`ledger/states.py`):
 
@@ -44,7 +44,7 @@ _TWIN = (
 
 
 def failover(config: LinkConfig, asked: FailoverRequest) -> FailoverReport:
-    """Fail over a link, or some topics of it; the source may be gone.
+    """Fail over a link or some of its topics; the source may be unreachable.
 
     Raises:
         ClusterError: The target could not be reached, or refused.
@@ -153,7 +153,7 @@ class _Failover:
 
 
 def left_behind(each: PositionPlan) -> str:
-    """Return the sentence about a position that was not written."""
+    """Return a sentence about a group's offset that was not written."""
     position = each.position
     why = position.reason or "it was not written"
     return f"{position.group.name} is not brought over in {position.tp}: {why}"

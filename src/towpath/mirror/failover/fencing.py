@@ -1,4 +1,4 @@
-"""The part of a failover that fences partitions, and writes where each was cut."""
+"""Fencing of target partitions, and ledger entries about where each was cut."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Fencing:
         self._link, self._looker, self._moves, self._asked = link, looker, moves, asked
 
     def fence(self, report: FailoverReport) -> None:
-        """Fence all partitions, and write where each was cut."""
+        """Fence all partitions, and write the cut of each to the ledger."""
         link, moves, looker = self._link, self._moves, self._looker
         plan, until = report.plan, moves.later()
         known = {"lost": -1 if plan.unknown else plan.lost, "again": plan.again}

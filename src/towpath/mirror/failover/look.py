@@ -1,4 +1,4 @@
-"""A look at a link before a failover: the target, and the source if it answers. Read-only."""
+"""The state of a link before a failover, read from the target, and the source if possible."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class FailoverScope:
-    """What of a link is to fail over.
+    """The topics and groups of a link that are to fail over.
 
     Attributes:
         topics: The source topics; none for all of them.
@@ -64,7 +64,7 @@ class FailoverScope:
     groups: tuple[str, ...] = ()
 
     def takes(self, books: LinkBooks, topic: TopicName) -> bool:
-        """Whether a topic is meant: those that failed over by themselves are over.
+        """Whether a topic is part of the failover, and has not failed over already.
 
         Those that are only halfway go on with the whole link.
         """
@@ -74,11 +74,11 @@ class FailoverScope:
         return own is None or not own.is_closed or topic in halfway(books)
 
     def moved(self, books: LinkBooks) -> tuple[TopicName, ...]:
-        """Return the topics whose states move, the whole link being one of them."""
+        """Return the topics whose states change, or the whole link as one of them."""
         return self.topics or (WHOLE_LINK, *sorted(halfway(books)))
 
     def config(self, known: GroupsConfig | None) -> GroupsConfig | None:
-        """Return which groups are meant, `None` for none."""
+        """Return the filter of the groups that fail over, `None` for no groups."""
         if not self.groups:
             return known
         names = tuple(re.escape(each) for each in self.groups)
@@ -87,7 +87,7 @@ class FailoverScope:
 
 @dataclass(slots=True)
 class Looker:
-    """Looks at a link, once or again.
+    """Reads the state of a link before a failover, as often as needed.
 
     Attributes:
         link: The link, whose ledger was read.
@@ -101,7 +101,7 @@ class Looker:
 
     @property
     def opened(self) -> dict[TopicPartition, PartitionBooks]:
-        """The partitions that are meant, with what the ledger knows of them."""
+        """The partitions in the scope, with the ledger's state of each."""
         books, topics = self.link.books, self.link.config.topics
         return {
             tp: each
@@ -130,7 +130,7 @@ class Looker:
         return self.gone
 
     def plan(self) -> FailoverPlan:
-        """Return how many records a failover would lose, and how many groups would read twice.
+        """Return the plan of the failover: lost records, and records that groups read twice.
 
         Raises:
             ClusterError: The target cannot be reached.
@@ -178,7 +178,7 @@ class Looker:
                 books.of(tp).cuts = cuts
 
     def sync(self) -> GroupSync:
-        """Return what brings the groups over that are meant."""
+        """Return the sync of the groups in the scope."""
         config = self.scope.config(self.link.config.groups)
         mine = {tp.topic for tp in self.opened}
         return GroupSync(self.link, config, mine.__contains__)
@@ -194,7 +194,7 @@ class Looker:
             return report
 
     def partitions(self) -> tuple[PartitionPlan, ...]:
-        """Return what becomes of each partition, by both clusters as they are now.
+        """Return the plan of each partition, by the present state of both clusters.
 
         Raises:
             ClusterError: The target cannot be reached.
@@ -240,7 +240,7 @@ class Looker:
     def states(
         self, known: Mapping[TopicPartition, PartitionBooks]
     ) -> Answers[TopicPartition, tuple[ProducerState, ...]]:
-        """Return the producer states of target partitions, by these."""
+        """Return the producer states of the target partitions."""
         mirrors = [each.opened.target for each in known.values() if each.opened is not None]
         return self.link.target.producers.states(mirrors, patience=PATIENCE)
 
@@ -261,7 +261,7 @@ class Looker:
 
 
 def held_by(lease: LinkLease | None) -> str:
-    """Return who changes the target for the link now, "" for nobody, or a run that would end.
+    """Return the holder of the link's lease, "" for nobody or for a run, which would end.
 
     A holder whose last sign is older than that of a run that lives is as good as dead: the lease
     is taken over.

@@ -1,4 +1,4 @@
-"""What becomes of each partition in a failover, as frozen values. Pure."""
+"""The effect of a failover on each partition, as frozen values. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionPlan:
-    """What becomes of one partition.
+    """The effect of a failover on one partition: its cut, and the records that are lost.
 
     Attributes:
         tp: The source partition.
@@ -56,14 +56,14 @@ class PartitionPlan:
 
     @property
     def passed(self) -> int:
-        """How many records lie on the target of which nobody but the source knows the offsets."""
+        """Number of records on the target whose source offsets are unknown."""
         if self.mode == Mode.IDENTICAL:
             return 0
         return self.beyond if self.cut is None else self.cut.passed
 
     @property
     def sentence(self) -> str:
-        """What is not mirrored, for people."""
+        """A sentence for people about the records that are not mirrored."""
         if self.trouble is not None and self.trouble.code is ReasonCode.TARGET_REPLACED:
             return (
                 f"{self.tp}: mirror topic {self.target.topic} was deleted on the target, or made"
@@ -100,7 +100,7 @@ def partition_plan(
     fences: int = 0,
     back: Callable[[TargetOffset], SourceOffset] = SourceOffset,
 ) -> PartitionPlan:
-    """Return what becomes of a partition that was opened. Pure.
+    """Return the effect of a failover on an opened partition. Pure.
 
     Args:
         tp: The source partition.
@@ -153,7 +153,7 @@ def partition_plan(
 
 
 def standing_cut(books: PartitionBooks) -> Cut | None:
-    """Return the cut behind which clients may have written: nothing was copied since."""
+    """Return the partition's cut, `None` if records were copied after it."""
     cut, receipt = books.cut, books.receipt
     later = cut is not None and receipt is not None and receipt.records > cut.records
     return None if later else cut
@@ -162,7 +162,7 @@ def standing_cut(books: PartitionBooks) -> Cut | None:
 def with_known(
     partitions: Iterable[PartitionPlan], groups: SyncReport | None
 ) -> tuple[PartitionPlan, ...]:
-    """Return partitions with what groups had read of them that is not mirrored.
+    """Return the partitions, with losses that the offsets of groups prove.
 
     Args:
         partitions: The partitions.

@@ -1,4 +1,4 @@
-"""What a failover would cost, as a frozen value: told before anything is done. Pure."""
+"""The forecast of a failover: its steps and its losses, as a frozen value. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towpath.model.nouns import LinkName, TopicName, TopicPartition
 
 @dataclass(frozen=True, kw_only=True)
 class FailoverPlan:
-    """All that a failover would do, and what it would cost.
+    """The forecast of a failover: its steps, losses, and records that are read twice.
 
     Attributes:
         link: The link.
@@ -55,12 +55,12 @@ class FailoverPlan:
 
     @property
     def lost(self) -> int:
-        """Source offsets that are not mirrored, as far as known: the others are not counted."""
+        """The known number of source offsets that are not mirrored."""
         return sum(max(each.missing, each.at_least) for each in self.partitions)
 
     @property
     def unknown(self) -> int:
-        """Number of partitions of which it is not known what is not mirrored."""
+        """Number of partitions whose losses are unknown."""
         return sum(each.missing == UNKNOWN for each in self.partitions)
 
     @property
@@ -70,7 +70,7 @@ class FailoverPlan:
 
     @cached_property
     def positions(self) -> tuple[PositionPlan, ...]:
-        """Where groups will stand."""
+        """The offsets of groups after the failover."""
         if self.groups is None:
             return ()
         places = {each.tp: each for each in self.partitions}
@@ -78,12 +78,12 @@ class FailoverPlan:
 
     @property
     def again(self) -> int:
-        """Records that groups read twice, as far as known."""
+        """The known number of records that groups read twice."""
         return sum(max(0, each.again) for each in self.positions if each.writes)
 
     @property
     def again_at_most(self) -> int:
-        """Records that groups read twice at most.
+        """The highest possible number of records that groups read twice.
 
         Groups may have read on since their last known commit, where the source does not tell.
         """
@@ -98,22 +98,22 @@ class FailoverPlan:
 
     @property
     def silent(self) -> tuple[PartitionPlan, ...]:
-        """Partitions of which a source that answers otherwise tells nothing."""
+        """Partitions for which the source does not answer, although others have answers."""
         return tuple(each for each in self.partitions if each.silent is not None)
 
     @property
     def left(self) -> tuple[PositionPlan, ...]:
-        """Positions that somebody has to look at: they are not written."""
+        """Offsets of groups that are not written, and that the operator must look at."""
         return tuple(each for each in self.positions if each.stays_away)
 
     @property
     def inexact(self) -> tuple[PositionPlan, ...]:
-        """Positions that are written, and not exactly behind the last known commit."""
+        """Offsets of groups that are written, but may be before the last commit."""
         return tuple(each for each in self.positions if each.writes and not each.exact)
 
     @property
     def costs(self) -> bool:
-        """Whether something is lost, read twice, or left behind, or may be."""
+        """Whether records may be lost or read twice, or groups left behind."""
         groups = self.groups
         unseen = groups is not None and bool(groups.failed or groups.unlisted)
         return (
@@ -126,7 +126,7 @@ class FailoverPlan:
 
 
 def by_group(plan: FailoverPlan) -> Iterator[tuple[str, list[PositionPlan]]]:
-    """Yield the positions of each group."""
+    """Yield each group with its offsets after the failover."""
     found: dict[str, list[PositionPlan]] = {}
     for each in plan.positions:
         found.setdefault(each.position.group.name, []).append(each)

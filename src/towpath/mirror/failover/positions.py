@@ -1,4 +1,4 @@
-"""Where each group will stand after a failover, as frozen values. Pure."""
+"""The offset of each group after a failover, as frozen values. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ THERE = frozenset({ReasonCode.GROUP_AHEAD})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionPlan:
-    """Where a group will stand in one partition.
+    """The offset of a group in one partition after a failover.
 
     Attributes:
         position: What a sync would make of it.
@@ -40,18 +40,18 @@ class PositionPlan:
 
     @property
     def exact(self) -> bool:
-        """Whether it goes on at the very next record behind its last known commit."""
+        """Whether the group continues at the very next record after its last known commit."""
         answer = self.position.answer
         return answer is not None and answer.exactness is Exactness.EXACT and not self.again
 
     @property
     def writes(self) -> bool:
-        """Whether it is on the target, or will be."""
+        """Whether the offset is on the target, or will be written."""
         return self.position.due or self.position.settled
 
     @property
     def stays_away(self) -> bool:
-        """Whether it is not written for a reason that somebody has to see."""
+        """Whether the offset is not written, for a reason that the operator must see."""
         reason = self.position.reason
         return not self.writes and (reason is None or reason.code not in LEFT_OUT | THERE)
 
@@ -76,7 +76,7 @@ class SplitGroup:
 
 
 def position_plan(position: GroupPosition, place: PartitionPlan | None) -> PositionPlan:
-    """Return where a group will stand in a partition. Pure.
+    """Return the offset of a group in a partition after a failover. Pure.
 
     Args:
         position: What a sync would make of it.
@@ -98,7 +98,7 @@ def position_plan(position: GroupPosition, place: PartitionPlan | None) -> Posit
 
 
 def held_groups(positions: Iterable[GroupPosition]) -> list[str]:
-    """Return the mirror groups that a closed Kafka Streams application holds for a while."""
+    """Return the mirror groups whose offsets a closed Kafka Streams application holds for now."""
     reasons = ((each.mirror_group, each.reason) for each in positions)
     return sorted({name for name, why in reasons if why and why.code is ReasonCode.GROUP_HELD})
 
@@ -106,7 +106,7 @@ def held_groups(positions: Iterable[GroupPosition]) -> list[str]:
 def split_groups(
     report: SyncReport | None, elsewhere: Mapping[str, Collection[TopicName]]
 ) -> Iterator[SplitGroup]:
-    """Yield the groups of which a part of the topics stays.
+    """Yield the groups that read both topics that fail over and topics that do not.
 
     Args:
         report: What becomes of the groups.
@@ -122,7 +122,7 @@ def split_groups(
 def without_rights(
     report: SyncReport, unwritable: Mapping[ClientGroup, ClusterError]
 ) -> SyncReport:
-    """Return the report with the reason of each position that the login may not write.
+    """Return the report, with the reason for each offset that the login may not write.
 
     Args:
         report: What becomes of the groups.

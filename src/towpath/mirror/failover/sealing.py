@@ -1,4 +1,4 @@
-"""The parts of a failover before the fences: the source is drained, the link sealed."""
+"""The first parts of a failover: drain the source, and seal the link."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COPYING = (Mirroring, Draining)
 
 
 class Sealing:
-    """Lets a link, or some of its topics, copy no more.
+    """Stops the copying of a link, or of some of its topics, for a failover.
 
     Args:
         link: The link.
@@ -49,12 +49,12 @@ class Sealing:
 
     @property
     def drains(self) -> bool:
-        """Whether the source is to be drained first."""
+        """Whether the source is drained before the link is sealed."""
         asked = self._asked.wait > 0
         return asked and any(isinstance(each, _COPYING) for each in self._moves.now)
 
     def drain(self, report: FailoverReport) -> None:
-        """Wait until the run that lives has copied all that producers wrote before they stopped."""
+        """Wait until the running mirror has copied everything that producers wrote."""
         link, moves, asked = self._link, self._moves, self._asked
         until, patience = moves.later(), Deadline.after(asked.wait)
         copying = [each for each in moves.now if isinstance(each, Mirroring)]
@@ -75,7 +75,7 @@ class Sealing:
         report.missing += drain.left
 
     def seal(self, report: FailoverReport) -> None:
-        """Let nothing more be copied, and wait until a run that lives has ended."""
+        """Stop further copying, and wait until a running mirror has ended."""
         link, moves = self._link, self._moves
         run, whole = report.plan.run, not self._asked.scope.topics
         beside = run is not None and run.state is Life.ALIVE
@@ -117,7 +117,7 @@ class Sealing:
 
 
 def require_drain(plan: FailoverPlan) -> None:
-    """Raise if nobody can copy the rest.
+    """Raise if no run can copy the remaining records.
 
     Raises:
         LedgerError: The source does not answer, no run of the link lives, or topics are paused.

@@ -1,4 +1,4 @@
-"""Where the logs of a source end that may be half gone, or lack topics. Read-only."""
+"""The log ends of a source that may answer in part, or lack topics. Read-only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towpath.model.reasons import Reason, ReasonCode
 
 @dataclass(frozen=True, slots=True)
 class SourceEnds:
-    """Where source logs end for consumers of committed records.
+    """The log ends of source partitions, as consumers of committed records see them.
 
     Attributes:
         ends: The end of each partition that told it.
@@ -29,7 +29,7 @@ class SourceEnds:
 def source_ends(
     source: Admin, known: Mapping[TopicPartition, PartitionBooks], patience: float
 ) -> SourceEnds:
-    """Return where the source logs of mirrored partitions end, as far as it tells.
+    """Return the log ends of mirrored source partitions that answer.
 
     Args:
         source: The source, which has just answered.

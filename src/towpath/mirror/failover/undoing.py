@@ -1,4 +1,4 @@
-"""The undoing of a failover that has written nothing yet that stays."""
+"""The undoing of a failover that has not yet made permanent changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towpath.settings import LinkConfig
 
 
 def undo(config: LinkConfig, topics: Sequence[TopicName] = ()) -> tuple[LinkState, ...]:
-    """Take back a failover that has written nothing yet that stays; return the states now.
+    """Undo a failover that has not made permanent changes; return the new states.
 
     Raises:
         ClusterError: The target could not be reached, or refused.

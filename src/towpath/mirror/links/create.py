@@ -1,4 +1,4 @@
-"""`towpath link create`: a link is written to the ledger, and nothing else is touched."""
+"""`towpath link create`: write a new link to the ledger, and change nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towpath.settings import LinkConfig
 
 @dataclass(frozen=True, slots=True)
 class CreatedLink:
-    """The outcome.
+    """The outcome of `towpath link create`.
 
     Attributes:
         entry: What the ledger says of the link now.
@@ -29,7 +29,7 @@ class CreatedLink:
 
 
 def create(config: LinkConfig) -> CreatedLink:
-    """Write a link to the ledger; the source is not asked, so it need not be reachable.
+    """Write a new link to the ledger; the source need not be reachable.
 
     A link that was created before gets what the file says now.
 

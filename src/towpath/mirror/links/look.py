@@ -1,4 +1,4 @@
-"""`towpath link ls` and `show`: what the ledger on a target knows of links."""
+"""`towpath link ls` and `show`: links as the ledger on a target knows them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_REASONS = 3
 
 @dataclass(slots=True)
 class KnownLink:
-    """A link in a ledger.
+    """A link that the ledger on a target knows.
 
     Attributes:
         name: Its name.
@@ -55,7 +55,7 @@ class KnownLink:
     promoted: set[TopicName] = field(default_factory=set)
 
     def take(self, entry: ReadEntry) -> None:
-        """Add one entry about it."""
+        """Add one ledger entry about the link."""
         match entry:
             case Created():
                 self.created = entry
@@ -80,7 +80,7 @@ class KnownLink:
 
     @property
     def is_run(self) -> bool:
-        """Whether a run of it lives."""
+        """Whether a run of the link is alive."""
         return self.run is not None and self.run.state is Life.ALIVE
 
 
@@ -161,7 +161,7 @@ def _sessions(to: OpenTarget) -> Mapping[LinkName, Session]:
 def known_links(
     facts: Iterable[ReadEntry], sessions: Mapping[LinkName, Session]
 ) -> list[KnownLink]:
-    """Return the links that entries tell of, by name. Pure, but for what lives on this machine.
+    """Return the links in these ledger entries, by name. Pure, but for processes of this machine.
 
     Args:
         facts: The entries, in the order of the ledger.
@@ -187,7 +187,7 @@ def _tells(link: KnownLink) -> bool:
 
 
 def known_topics(books: LinkBooks, promoted: Iterable[TopicName]) -> list[LinkTopic]:
-    """Return the topics of a link, by name; why their clients cannot move. Pure."""
+    """Return the topics of a link by name, and why their clients cannot move. Pure."""
     moved = {*promoted}
     partitions: dict[TopicName, dict[TopicPartition, tuple[PartitionBooks, Opened]]] = {}
     for tp, each in sorted(books.partitions.items()):

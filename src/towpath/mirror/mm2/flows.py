@@ -129,7 +129,7 @@ class Mm2File:
         return tuple(self._all.values())
 
     def bare(self, key: str) -> tuple[str, str]:
-        """Split a key into its prefix (a flow, an alias, or "") and the name after it."""
+        """Split a property key into its prefix (a flow, an alias, or "") and the rest."""
         arrows = [f"{a}{_ARROW}{b}" for a in self.clusters for b in self.clusters]
         prefixes = sorted((*arrows, *self.clusters), key=len, reverse=True)
         found = next((each for each in prefixes if key.startswith(f"{each}.")), "")

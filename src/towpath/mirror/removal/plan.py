@@ -1,4 +1,4 @@
-"""What the removal of a link's books gives up, as a frozen value: told before it is done. Pure."""
+"""The forecast of the removal of a link from the ledger, as a frozen value. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMED = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownTopic:
-    """A mirror topic that the link has written, and that is still there.
+    """A mirror topic of the link that still exists.
 
     Attributes:
         topic: The source topic.
@@ -48,7 +48,7 @@ class KnownTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovalPlan:
-    """What the removal of a link's books means.
+    """The forecast of the removal of a link: what is deleted, kept, or relies on the link.
 
     Attributes:
         link: The link.
@@ -81,14 +81,14 @@ class RemovalPlan:
 
     @property
     def needs_release(self) -> bool:
-        """Whether somebody has to say that topics are given up, or that what relies on it ends."""
+        """Whether the operator must confirm that topics or dependent links are given up."""
         return bool(self.owned or self.leans)
 
 
 def removal_plan(
     books: LinkBooks, state: AnyState, run: RunLife | None, there: Mapping[TopicName, TopicId]
 ) -> RemovalPlan:
-    """Return what the removal of a link's books means.
+    """Return the forecast of the removal of a link from the ledger.
 
     Args:
         books: What the ledger knows, with the groups.

@@ -1,4 +1,4 @@
-"""`towpath link rm`: the books of a link are removed, behind a state that lets nobody copy on.
+"""`towpath link rm`: delete the ledger entries of a link, after a state that stops copying.
 
 1. the link needs level 6 and gets the state `removed`, which waits for its books
 2. all entries about it are deleted, but its clusters and that state
@@ -50,7 +50,7 @@ class RemovalReport:
 
 
 def remove(config: LinkConfig, agreed: Callable[[RemovalPlan], bool]) -> RemovalReport:
-    """Remove the books of a link; the source need not be reachable.
+    """Delete the ledger entries of a link; the source need not be reachable.
 
     Args:
         config: The link.

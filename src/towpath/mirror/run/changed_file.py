@@ -17,7 +17,7 @@ _AT_START = ("link", "metrics")
 
 
 class ChangedFile:
-    """Finds that the file has changed, and checks whether a run could begin by it.
+    """Watches a link's file for changes, and checks whether a run could begin with them.
 
     Args:
         path: The file, `None` to look for nothing.
@@ -33,7 +33,7 @@ class ChangedFile:
         self.trouble = ""
 
     def look(self) -> LinkConfig | None:
-        """Return what a changed file says if it can be taken over, else `None`.
+        """Return the content of a changed file that the run can take over, else `None`.
 
         A file that changed since the last look is left alone until it rests, as somebody may still
         be writing it.

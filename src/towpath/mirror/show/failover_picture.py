@@ -26,7 +26,7 @@ _NUMBERS = _TABLE[2:6]
 
 
 def plan_picture(plan: FailoverPlan, *, after: bool = False) -> RenderableType:
-    """Return what a failover would cost, or has cost: totals first, then trouble.
+    """Return the picture of a failover's plan or outcome: totals first, then problems.
 
     Args:
         plan: The plan.
@@ -190,7 +190,7 @@ def _shortened(lines: Sequence[str]) -> list[str]:
 
 
 def client_lines(plan: FailoverPlan, server: str) -> list[str]:
-    """Return what to change in clients."""
+    """Return the lines about configs to change in clients."""
     whose = f"clients of {shortened(plan.topics, _MOST)}" if plan.topics else "all clients"
     lines = [f"bootstrap.servers of {whose}: {server}"]
     renamed = sorted(

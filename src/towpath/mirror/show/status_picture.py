@@ -90,7 +90,7 @@ def summed(sums: Totals) -> RenderableType:
 
 
 def unstable(offsets: int) -> str:
-    """Return what the lag does not count."""
+    """Return a remark on offsets that the lag leaves out, as their transactions are open."""
     return f"{count(offsets)} more offsets behind open transactions"
 
 

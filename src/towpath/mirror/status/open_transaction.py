@@ -37,11 +37,11 @@ class OpenTransaction:
 
     @property
     def hangs(self) -> bool:
-        """Whether it seems that nobody will end it."""
+        """Whether the transaction seems to be abandoned by its producer."""
         return self.limit_ms > 0
 
     def sentence(self, topic: str, partition: int) -> str:
-        """Return what it holds back, of a source partition that the sentence is about."""
+        """Return a sentence on the records that the transaction holds back."""
         if self.hangs:
             return self._hanging(topic, partition)
         return (

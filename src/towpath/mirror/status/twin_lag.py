@@ -76,7 +76,7 @@ def _less(row: PartitionStatus, books: LinkBooks) -> PartitionStatus:
 
 
 def written(twin: PartitionBooks, row: PartitionStatus) -> int:
-    """Return how many records the twin is known to have written behind a position. Pure.
+    """Return how many records the twin link has written after a position, as known. Pure.
 
     Args:
         twin: What the ledger on the source knows of its partition.

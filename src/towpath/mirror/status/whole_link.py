@@ -180,7 +180,7 @@ class LinkLook:
 
 @contextmanager
 def looking(config: LinkConfig) -> Iterator[LinkLook]:
-    """Connect to both clusters of a link; nothing is requested before the first look."""
+    """Open clients of both clusters of a link; no request is sent before the first look."""
     with ExitStack() as stack:
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
         target = stack.enter_context(Admin(config.target, Side.TARGET))

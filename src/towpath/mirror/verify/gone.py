@@ -16,7 +16,7 @@ from towpath.model.reasons import ReasonCode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnseenConfigs:
-    """What could not be read, and decides whether a record may be missing on one side.
+    """Topic configs that could not be read, and so may explain a missing record.
 
     Attributes:
         source: Why the source topic's configs are not known, "" if they are.

@@ -1,4 +1,4 @@
-"""What the ledger on the source tells of the twin of a link, for a comparison."""
+"""The twin of a link, from the ledger on the source, for a comparison."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towpath.settings import LinkConfig
 
 @dataclass(frozen=True, slots=True)
 class TwinView:
-    """Who brings records of the target to the source.
+    """The link that mirrors records of the target to the source.
 
     Attributes:
         books: What the ledger on the source knows of the twin.
@@ -49,7 +49,7 @@ class TwinView:
 
 
 def twin_view(config: LinkConfig, source: Admin, target: Admin, mine: LinkBooks) -> TwinView:
-    """Return what the ledger on the source tells now; nothing where the file names no twin.
+    """Return the twin from the ledger on the source; nothing if the file names no twin.
 
     Args:
         config: The file.

@@ -276,7 +276,7 @@ class Observed:
         }
 
     def unseen_of(self, tp: TopicPartition) -> UnseenConfigs:
-        """Return what could not be read of a partition's topics."""
+        """Return the configs of a partition's topics that could not be read."""
         return self._unseen.get(tp, SEEN)
 
     def _kept(self, configs: Mapping[TopicName, Mapping[str, ConfigEntry]]) -> frozenset[TopicName]:

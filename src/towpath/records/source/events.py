@@ -11,19 +11,19 @@ from towpath.records.source.trouble import SourceLoss
 
 
 class SourceEvents(Generic[R]):
-    """What happens to readers of a source. Each method does nothing unless it is overridden.
+    """Events of readers of a source. Each method does nothing unless it is overridden.
 
     All methods but `explained` are called in the thread of the reactor.
     """
 
     def taken(self, reader: R) -> None:
-        """Let a reader use what it has taken in."""
+        """Let a reader use the batches that were just fetched."""
 
     def stopped(self, reader: R, why: Reason) -> None:
         """Stop a reader, whose log was cut below what it has read."""
 
     def gap(self, reader: R, lost: SourceLoss, *, goes_on: bool) -> None:
-        """Take in that records are missing.
+        """Report that records are missing at the source.
 
         Args:
             reader: Whose records are missing.
@@ -32,7 +32,7 @@ class SourceEvents(Generic[R]):
         """
 
     def begins_later(self, reader: R, start: SourceOffset) -> None:
-        """Let a reader that may begin later begin at an offset."""
+        """Let a reader begin at a later offset, if it may."""
 
     def stops_on_gap(self, reader: R) -> bool:
         """Whether a reader stops where records are lost."""

@@ -60,7 +60,7 @@ class SourceReader(Owner, Protocol):
         """Whether the reader has read nothing, and so may begin at a later offset."""
 
     def take(self, frame: Frame, start: int, end: int, aborted: Sequence[tuple[int, int]]) -> None:
-        """Take in the new batches in [start, end) of a frame.
+        """Add the new batches in [start, end) of a fetched frame.
 
         Args:
             frame: The buffer, which is used again when nobody holds it.
@@ -131,7 +131,7 @@ class Feed(Protocol[R_contra]):
         """Stop feeding `reader`."""
 
     def park(self, reader: R_contra) -> None:
-        """Stop feeding `reader`, whose offset has changed, until it moves or some time passes."""
+        """Stop feeding a reader at a changed offset, until the reader moves or some time passes."""
 
     def doubt(self, reader: R_contra) -> None:
         """Stop feeding `reader` after a damaged batch, and use another source next time."""

@@ -1,4 +1,4 @@
-"""Fences: markers after which the target refuses all that an older mirror still sends. Blocking.
+"""Fences: markers with which the target refuses later writes of an older mirror. Blocking.
 
 A mirror may be frozen with batches or markers on their way, and wake up days later. The leader
 takes a batch or a marker of a producer id only with an epoch that is not lower than the last one
@@ -73,7 +73,7 @@ class Fence:
 
 @dataclass(slots=True, kw_only=True)
 class Fenced:
-    """What became of the fences.
+    """The outcome of fencing: fenced and failed partitions.
 
     Attributes:
         ends: Where the copy ends on the target, by source partition: the offset of the first fence,

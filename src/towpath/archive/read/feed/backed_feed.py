@@ -96,7 +96,7 @@ class BackedFeed:
         return True
 
     def add(self, lane: Lane) -> None:
-        """Feed a lane from the source again, which reports anew what the source lacks."""
+        """Feed a lane from the source again; gaps are then reported once more."""
         self._leave_archive(lane)
         self._source.add(lane)
 

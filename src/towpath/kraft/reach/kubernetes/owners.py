@@ -42,7 +42,7 @@ def kept_by_others(
 
 
 def not_named(kept: Iterable[KeptField], take_from: Collection[str]) -> tuple[KeptField, ...]:
-    """Return the fields of managers that the file does not allow to override.
+    """Return the fields of other managers that the file does not allow Towpath to override.
 
     Args:
         kept: Fields that others keep.

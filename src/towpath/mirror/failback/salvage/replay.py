@@ -136,7 +136,7 @@ def _looked(cluster: OpenCluster, one: SalvagedPartition) -> SalvagedPartition:
 
 
 class SalvageReplay:
-    """Replays salvaged records of a link, in the order in which they were written first.
+    """Replays salvaged records of a link, in the order of the original writes.
 
     Args:
         link: The link.
@@ -241,7 +241,7 @@ def _due(cluster: OpenCluster, one: SalvagedPartition) -> Iterator[SalvagedRecor
 def of_topics(
     known: Sequence[SalvagedPartition], topics: frozenset[TopicName]
 ) -> list[SalvagedPartition]:
-    """Return the partitions whose origin, target or salvage topic is named; all for none."""
+    """Return the partitions whose origin, target or salvage topic is named; all if none is."""
     return [
         each
         for each in known

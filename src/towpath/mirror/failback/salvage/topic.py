@@ -41,7 +41,7 @@ def writer(cluster: OpenCluster, link: LinkName) -> TransactionWriter:
 
 
 def prepare(cluster: OpenCluster, topic: TopicName, partitions: int) -> None:
-    """Create a salvage topic, or let it grow, so that it has as many partitions as its origin.
+    """Create a salvage topic, or add partitions, so that it has as many as its origin.
 
     Raises:
         ClusterError: The cluster refuses it, or cannot be asked.

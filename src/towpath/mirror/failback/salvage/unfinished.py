@@ -1,4 +1,4 @@
-"""Salvage topics that an earlier failback began to fill with another answer, and left."""
+"""Salvage topics left by an earlier failback whose choice of the winner was different."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towpath.model.nouns import Side, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedSalvage:
-    """Records in a salvage topic that no ledger entry tells of; `str()` says what to do.
+    """Salvaged records without a ledger entry; `str()` says what to do.
 
     Attributes:
         wins: The side that won by the earlier answer; the salvage topic is there.
@@ -49,7 +49,7 @@ class UnfinishedSalvage:
 def unfinished(
     clusters: BothClusters, partitions: Iterable[Divergence], wins: Side | None
 ) -> Iterator[UnfinishedSalvage]:
-    """Yield what earlier failbacks left in salvage topics without an entry in the ledger.
+    """Yield salvage topics that earlier failbacks filled without a ledger entry.
 
     Args:
         clusters: Both clusters.
