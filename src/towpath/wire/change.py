@@ -111,9 +111,11 @@ class Changer:
     ids: IdTable = field(default_factory=IdTable.of)
     left_out: Table = field(default_factory=_no_offsets)
     _program: Program = field(init=False, repr=False, compare=False)
+    _rules: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_program", Program.of(self.change, self.origin))
+        object.__setattr__(self, "_rules", self.change.rules)
 
     def with_ids(self, ids: IdTable) -> Changer:
         """Return a changer with more decisions about ids."""
@@ -165,7 +167,7 @@ class Changer:
 
     def _run(self, source: OpenedBatches) -> _Run:
         noted = source.origin is not None and self.change.codec in (None, NAMES[LZ4])
-        return _Run.of(self._program, source.count(), self.change.rules, noted=noted)
+        return _Run.of(self._program, source.count(), self._rules, noted=noted)
 
     def _tables(
         self, packed: Table | None = None, payloads: bytes | bytearray = b""
@@ -202,9 +204,13 @@ class Changer:
     def _recoded(self, source: OpenedBatches, made: OpenedBatches) -> OpenedBatches:
         """Return batches that will be written with the wanted codec, and are as compressible."""
         batches = made.batches.copy()
-        before = np.maximum(1, source.batches[:, opened.END] - source.batches[:, opened.START])
-        after = batches[:, opened.END] - batches[:, opened.START]
-        batches[:, opened.SIZE] = np.maximum(1, batches[:, opened.SIZE] * (after / before))
+        if len(batches) == 1:  # numbers of Python, as arrays of one take ten times as long
+            ratio = made.size() / max(1, source.size())
+            batches[0, opened.SIZE] = max(1, int(int(batches[0, opened.SIZE]) * ratio))
+        else:
+            before = np.maximum(1, source.batches[:, opened.END] - source.batches[:, opened.START])
+            after = batches[:, opened.END] - batches[:, opened.START]
+            batches[:, opened.SIZE] = np.maximum(1, batches[:, opened.SIZE] * (after / before))
         if self.change.codec is not None:
             codec = NAMES.index(self.change.codec)
             batches[:, opened.ATTRIBUTES] = batches[:, opened.ATTRIBUTES] & ~CODEC_MASK | codec

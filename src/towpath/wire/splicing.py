@@ -34,6 +34,8 @@ _LEAST, _FARTHEST = 4, 65535
 """The shortest match, and the largest distance."""
 _LAST_MATCH, _LAST_LITERALS = 12, 5
 """Bytes before the end of a block from which on no match begins, and which no match covers."""
+_NO_PIECE = np.int64(1 << 62)
+"""Where the piece begins and ends that follows the last one."""
 _STRIDE = np.int64(8)
 """log2 of the bytes of the source for which the table of pieces has one place."""
 _HEAD, _WIDE = 7, 32
@@ -233,6 +235,17 @@ def _flush(packed: Any, start: Any, stop: Any, patches: Any, count: Any, out: An
 
 
 @inlined
+def _piece_at(pieces: Any, piece: Any, old: Any) -> Any:
+    """Return the first piece that ends behind a byte, its start, its end, and how far it moved."""
+    while piece < len(pieces) and _end(pieces, piece) <= old:
+        piece += 1
+    if piece == len(pieces):
+        return piece, _NO_PIECE, _NO_PIECE, np.int64(0)
+    starts = pieces[np.uint64(piece), OLD]
+    return piece, starts, _end(pieces, piece), pieces[np.uint64(piece), NEW] - starts
+
+
+@inlined
 def _block(
     packed: Any,
     at: Any,
@@ -254,6 +267,7 @@ def _block(
     """
     first, literal, kept, count = old, begin, at, np.int64(0)
     piece = _place(pieces, index, old)
+    starts = ends = shift = np.int64(-1)
     while at < stop:
         start = at
         token = np.int64(packed[np.uint64(at)])
@@ -275,14 +289,9 @@ def _block(
         if at < 0 or distance == 0 or distance > match - first:
             return done, np.int64(-1)
         there = match - distance
-        while piece < len(pieces) and _end(pieces, piece) <= old:
-            piece += 1
-        if (
-            piece < len(pieces)
-            and pieces[np.uint64(piece), OLD] <= old
-            and behind < _end(pieces, piece)
-        ):
-            shift = pieces[np.uint64(piece), NEW] - pieces[np.uint64(piece), OLD]
+        if old >= ends:
+            piece, starts, ends, shift = _piece_at(pieces, piece, old)
+        if starts <= old and behind < ends:
             origin = _place(pieces, index, there)
             far = distance + shift - pieces[np.uint64(origin), NEW] + pieces[np.uint64(origin), OLD]
             same = (
@@ -349,7 +358,8 @@ def _splice(
         at += 4
         if told == 0:
             _put_size(out, done, 0)
-            return (done + 4 if old == before else np.int64(-1)), largest
+            whole = old == before and begin == len(fresh)
+            return (done + 4 if whole else np.int64(-1)), largest
         size = told & (_STORED - 1)
         if size + 4 > stop - at:
             break

@@ -36,7 +36,8 @@ class LaneChange:
         self._change, self.always = NO_CHANGE, False
         self._refused = np.empty(0, np.int64)
         self._others: tuple[RecordChange, ...] = ()
-        self._changers: dict[RecordChange, tuple[IdTable | None, Changer]] = {}
+        self._changers: dict[int, tuple[IdTable | None, Changer]] = {}
+        """By the identity of the change, which `stand` keeps alive: to hash one takes long."""
 
     def stand(self, standing: Standing) -> None:
         """Use the change of records in `standing` from now on."""
@@ -72,7 +73,7 @@ class LaneChange:
         """Return what makes a change, with the decisions about ids that are known now."""
         source = self._outside.ids
         ids = source.table(self._work, change) if source is not None and change.ids else None
-        known, changer = self._changers.get(change, (None, None))
+        known, changer = self._changers.get(id(change), (None, None))
         if changer is None:
             # Its loops take seconds to load, which a slice without changes does not need.
             from towpath.wire.change import Changer  # noqa: PLC0415
@@ -81,7 +82,7 @@ class LaneChange:
             changer = Changer(change=change, origin=origin, left_out=self._refused)
         if ids is not None and ids is not known:
             changer = changer.with_ids(ids)
-        self._changers[change] = ids, changer
+        self._changers[id(change)] = ids, changer
         return changer
 
     def wait_for_ids(self, changed: ChangedRecords) -> Wait:
