@@ -139,7 +139,7 @@ def test_configs_of_groups_that_do_not_exist_are_listed_and_copied_only_on_deman
     assert said(found) == [
         "groups.configs: groups that do not exist have configs at the source, which rule the next"
         f" group of that name (gone: {LIMIT}=9); they are not copied without"
-        " `groups.configs.absent: true` (docs/groups.md)"
+        " `groups.configs.absent: true` (docs/group-configs.md)"
     ]
     asked = compare(seen, configs={"absent": True})
     assert asked.steps == (sets("gone", LIMIT, "9"), sets("here", SESSION, "50000"))

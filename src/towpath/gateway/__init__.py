@@ -1,1 +1,1 @@
-"""The live link: clients connect to a gateway, which relays them to the right cluster."""
+"""The gateway: clients connect to its listeners, which relay them to the right cluster."""

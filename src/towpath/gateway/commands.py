@@ -10,9 +10,9 @@ from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.cluster.connect.exchange import address_text
+from towpath.gateway.config_section import gateway_section
 from towpath.gateway.greeting import look
 from towpath.gateway.json_outputs import GatewayJson, RelayedNodeJson
-from towpath.gateway.listening import gateway_section
 from towpath.gateway.measure import GatewayMeter, measured
 from towpath.gateway.nodes import shown
 from towpath.gateway.promotions import Promotions

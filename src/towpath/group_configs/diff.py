@@ -18,7 +18,7 @@ from towpath.model.holders import ConfigHolder
 from towpath.plan.subject import Difference
 from towpath.settings import GroupsConfig, TopicsConfig
 
-_PAGE = "docs/groups.md"
+_PAGE = "docs/group-configs.md"
 _SOME = 3
 _GROUPS = PATHS[ConfigHolder.GROUP]
 

@@ -119,7 +119,7 @@ def moved_meanwhile(found: LinkState) -> LedgerError:
 
 
 def sealed(state: AnyState, by: Mover, until: int) -> AnyState:
-    """Return the state in which nothing is copied, whatever an earlier attempt came to."""
+    """Return the sealed state, in which nothing is copied, also after a failed attempt."""
     if isinstance(state, Mirroring | Draining):
         return state.seal(by, until)
     return state.again(by, until) if isinstance(state, FailedOver) else state

@@ -143,7 +143,7 @@ class SessionWatch(threading.Thread):
         return bool(ours) and self._ending(ours[-1]) is not None
 
     def run(self) -> None:
-        """Read until there is a reason to end, and report it once.
+        """Read the ledger until the slice has a reason to end, and report the reason once.
 
         A slice that drains at the end of its round must still learn that it may write.
         """

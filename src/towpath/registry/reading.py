@@ -56,7 +56,7 @@ class ReadRegistry(Protocol):
         """Stop sending requests."""
 
     def contexts(self) -> frozenset[str] | None:
-        """Return all contexts; `None` if it has none."""
+        """Return all contexts; `None` if the registry has no contexts."""
 
     def subjects(
         self, contexts: Iterable[str] = ONE, *, deleted: bool = False

@@ -107,7 +107,7 @@ class Committer:
         self._driver = admin.producers.transactions(name)
 
     def begin(self) -> tuple[DriverTurn, Decision]:
-        """Fence earlier drivers, and complete what they decided. Returns the turn, and that.
+        """Fence earlier drivers, and complete their last decision; return it with the turn.
 
         Raises:
             ClusterError: The cluster refused it, or did not answer.
