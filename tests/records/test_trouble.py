@@ -16,7 +16,7 @@ from towpath.records.source.trouble import (
     source_loss,
     source_trouble,
 )
-from towpath.records.target.trouble import TargetTrouble, target_trouble
+from towpath.records.target.error_codes import TargetTrouble, target_trouble
 from towpath.records.trouble import AGAIN, hopeless, is_gone, passes
 
 TP = TopicPartition(TopicName("orders"), 0)

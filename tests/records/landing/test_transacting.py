@@ -38,7 +38,7 @@ from towpath.records.copy import copy
 from towpath.records.items import Batch
 from towpath.records.lane.progress import LaneProgress
 from towpath.records.target import fencing
-from towpath.records.target.trouble import NOT_ENOUGH_REPLICAS
+from towpath.records.target.error_codes import NOT_ENOUGH_REPLICAS
 from towpath.records.target.writing import PartitionWriter
 from towpath.records.trouble import FENCED
 from towpath.runtime.deadline import Deadline

@@ -15,9 +15,9 @@ from towpath.kraft.zookeeper.clients import clients
 from towpath.kraft.zookeeper.ensemble import ensemble
 from towpath.kraft.zookeeper.lock import ClusterLock, Waiting, take
 from towpath.kraft.zookeeper.neighbours import neighbours
+from towpath.kraft.zookeeper.partition_states import make_states
 from towpath.kraft.zookeeper.read import read
 from towpath.kraft.zookeeper.session import ZooKeeperSession
-from towpath.kraft.zookeeper.states import make_states
 from towpath.kraft.zookeeper.versions import raise_versions
 from towpath.kraft.zookeeper.write import ReleasedZnodes, raise_epoch, release
 from towpath.model.nouns import TopicPartition

@@ -23,7 +23,7 @@ from towpath.settings import load
 if TYPE_CHECKING:
     from threading import Event
 
-    from towpath.mirror.failback.plan import FailbackPlan
+    from towpath.mirror.failback.failback_plan import FailbackPlan
     from towpath.mirror.failback.request import FailbackReport
     from towpath.mirror.failback.salvage.replay import SalvagedPartition
     from towpath.mirror.run.progress import RunProgress

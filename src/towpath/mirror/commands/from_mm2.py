@@ -14,7 +14,7 @@ from towpath.cli.options import LinkFile
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.mirror.mm2.beginnings import SuccessionReport, SuccessionRequest, succeed
-from towpath.mirror.mm2.convert import Conversion, Converted, convert
+from towpath.mirror.mm2.converted_links import Conversion, Converted, convert
 from towpath.mirror.mm2.ends import SucceededPartition
 from towpath.mirror.mm2.flows import Fate
 from towpath.mirror.show.mm2_shapes import ConversionJson, SuccessionJson

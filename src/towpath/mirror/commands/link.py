@@ -13,7 +13,7 @@ from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.mirror.commands.remove import remove
 from towpath.mirror.links.create import CreatedLink
 from towpath.mirror.links.create import create as create_link
-from towpath.mirror.links.look import KnownLink, LinkTopic, list_links, show_link
+from towpath.mirror.links.known_links import KnownLink, LinkTopic, list_links, show_link
 from towpath.mirror.show.link_shapes import (
     CreatedLinkJson,
     KnownLinkJson,

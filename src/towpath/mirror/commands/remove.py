@@ -11,9 +11,9 @@ from rich.console import Group
 
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, console, line, show
-from towpath.mirror.removal.plan import RemovalPlan
 from towpath.mirror.removal.removal import RemovalReport
 from towpath.mirror.removal.removal import remove as remove_link
+from towpath.mirror.removal.removal_plan import RemovalPlan
 from towpath.mirror.show.removal_shapes import OwnedTopicJson, RemovalJson
 from towpath.mirror.show.shapes import state_as_json
 from towpath.model.amounts import count, counted

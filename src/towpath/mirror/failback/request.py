@@ -9,7 +9,7 @@ from pathlib import Path
 
 from towpath.ledger.entries import Salvaged
 from towpath.mirror.failback.back_file import BackFile
-from towpath.mirror.failback.plan import FailbackPlan
+from towpath.mirror.failback.failback_plan import FailbackPlan
 from towpath.model.nouns import Side
 
 

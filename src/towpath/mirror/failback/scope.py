@@ -8,7 +8,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import WHOLE_LINK, LinkStage, LinkState
 from towpath.ledger.link import OpenLink
 from towpath.ledger.states import begun
-from towpath.mirror.failback.plan import due
+from towpath.mirror.failback.failback_plan import due
 from towpath.mirror.failover.partitions import standing_cut
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import TopicName

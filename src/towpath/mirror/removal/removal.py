@@ -29,7 +29,7 @@ from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.moves import Moves
 from towpath.ledger.states import RemovedState
 from towpath.ledger.wishes import read_begun
-from towpath.mirror.removal.plan import RemovalPlan, removal_plan
+from towpath.mirror.removal.removal_plan import RemovalPlan, removal_plan
 from towpath.plan.lease import Lease, last_signs
 from towpath.settings import LinkConfig
 

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.mirror.failback.divergence import Divergence, LoneRecords
-from towpath.mirror.failback.plan import FailbackPlan, refusal, tp_names
+from towpath.mirror.failback.failback_plan import FailbackPlan, refusal, tp_names
 from towpath.mirror.failback.request import FailbackReport
 from towpath.mirror.failback.salvage.replay import SalvagedPartition
 from towpath.mirror.run.progress import RunProgress

@@ -30,10 +30,10 @@ from towpath.records.landing.reopening import GONE_AFTER, LaneReopening, given_u
 from towpath.records.lane.lane import Lane
 from towpath.records.lane.reshape import divide, split
 from towpath.records.permit import AskedAt, WritePermit
+from towpath.records.target.error_codes import TargetTrouble, refuses_ids, target_trouble
 from towpath.records.target.opening import Opener
 from towpath.records.target.producer import Producers
 from towpath.records.target.tail import Underway
-from towpath.records.target.trouble import TargetTrouble, refuses_ids, target_trouble
 from towpath.records.target.writing import BadRecordsError, DamagedError, TooLargeError
 from towpath.records.trouble import AGAIN, FENCED
 from towpath.runtime.deadline import Deadline

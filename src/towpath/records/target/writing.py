@@ -19,7 +19,7 @@ from towpath.cluster.data.client import Client
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.nouns import TargetOffset, TopicPartition
 from towpath.records.items import Batch
-from towpath.records.target.trouble import BAD_RECORDS
+from towpath.records.target.error_codes import BAD_RECORDS
 from towpath.records.trouble import REFUSES_IDS
 from towpath.runtime.deadline import Deadline
 from towpath.wire import batch as wire

@@ -24,7 +24,7 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.neighbours import Neighbours
 from towpath.ledger.states import AnyState, Mover, begun
-from towpath.mirror.removal.plan import RemovalPlan, removal_plan
+from towpath.mirror.removal.removal_plan import RemovalPlan, removal_plan
 from towpath.model.nouns import (
     ClusterId,
     LinkName,

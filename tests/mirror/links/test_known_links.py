@@ -16,7 +16,7 @@ from towpath.ledger.entries import (
     Removed,
 )
 from towpath.ledger.states import begun
-from towpath.mirror.links.look import KnownLink, known_links, known_topics
+from towpath.mirror.links.known_links import KnownLink, known_links, known_topics
 from towpath.model.nouns import ClusterId, LinkName, Mode, TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 

@@ -9,7 +9,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.support.here import Here
-from towpath.mirror.mm2.convert import Conversion, convert
+from towpath.mirror.mm2.converted_links import Conversion, convert
 from towpath.mirror.mm2.flows import Fate
 from towpath.model.errors import ConfigError
 from towpath.settings import load
