@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.bloblang import BloblangError, MessageScope, evaluate, parse_mapping, parse_query
+from towpath.bloblang import (
+    BloblangError,
+    MessageScope,
+    evaluate,
+    parse_mapping,
+    parse_query,
+    parse_template,
+)
 from towpath.bloblang.functions import DELETED, NOTHING
+from towpath.bloblang.nodes import Literal, MetadataOf, with_metadata
+from towpath.bloblang.show import shown, template_text
 
 SCOPE = MessageScope(
     {"kafka_topic": "eu.orders.v1", "kafka_key": b"k-1", "n": 7}, this={"x": {"y": 3}}
@@ -145,3 +154,23 @@ def test_texts_are_what_they_were_written_as(first: str, second: str, third: str
     text = f"{quoted[0]} + {quoted[1]}.replace_all({quoted[1]}, {quoted[2]})"
     replaced = second.replace(second, third)
     assert evaluate(parse_query(text), MessageScope()) == first + replaced
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_an_expression_is_written_as_it_was_read(text: str) -> None:
+    node = parse_query(text)
+    assert parse_query(shown(node)) == node
+    assert parse_template(template_text(("a-", node))).parts == ("a-", node)
+
+
+def test_texts_that_look_like_expressions_stay_texts() -> None:
+    parts = ("${! @x } and ${{! y }}", MetadataOf("kafka_topic"))
+    made = parse_template(template_text(parts))
+    assert made.text_of({"kafka_topic": "t"}) == "${! @x } and ${{! y }}t"
+
+
+def test_metadata_is_replaced_wherever_it_stands() -> None:
+    node = parse_query('if @x == "a" { [@x, @y].join("-") } else { match @x { "b" => @x } }')
+    made = with_metadata(node, {"x": Literal("a")})
+    assert {each.name for each in made.parts() if isinstance(each, MetadataOf)} == {"y"}
+    assert evaluate(made, MessageScope({"y": "c"})) == "a-c"

@@ -20,6 +20,7 @@ from towpath.model.changes import (
     SubjectStrategy,
     Undeliverable,
 )
+from towpath.model.nouns import TopicName
 from towpath.schemas.ids_standing import IdsStanding
 from towpath.settings import check, load
 
@@ -276,3 +277,37 @@ def test_out_of_glue_and_into_it_are_two_maps(write: Write) -> None:
         first="from-glue", second="to-glue", map_of_a=f"{ONE}: 12", map_of_c=f"{ONE}: 13"
     )
     assert check(write(LINK + text)) == ()
+
+
+TEMPLATED = """\
+changes:
+  - topics: ["a.*"]
+    headers: [{name: from, template: '${! @kafka_topic.split("-").index(1).uppercase() }-eu'}]
+"""
+
+
+def test_a_header_is_made_of_the_name_of_its_topic(write: Write) -> None:
+    config = load(write(LINK + TEMPLATED))
+    assert config.change_of("a-b").headers == (AddedHeader(name="from", text="B-eu"),)
+    assert config.change_of("a-b").digest != config.change_of("a-c").digest
+    told = config.unchangeable([TopicName("a-b"), TopicName("alone"), TopicName("other")])
+    assert [*told] == ["alone"]
+    assert (
+        "the header from of topic alone has no value: index 1 is beyond" in told[TopicName("alone")]
+    )
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        ("template: plain", "has no expression such as ${! @kafka_topic }; write it as `value`"),
+        ("template: '${! @kafka_offset }'", "asks for @kafka_offset; a template is about"),
+        ("template: '${! this.a }'", "asks for the message; a template is about @kafka_topic"),
+        ("template: '${! @kafka_topic }', of: topic", "give one of `value`, `of` and `template`"),
+    ],
+)
+def test_a_template_is_about_the_topic_alone(write: Write, header: str, why: str) -> None:
+    [problem] = check(
+        write(f"{LINK}changes: [{{topics: [a], headers: [{{name: x, {header}}}]}}]\n")
+    )
+    assert why in problem.sentence

@@ -200,6 +200,27 @@ def _throw(why: Value) -> Value:
     raise BloblangError(text_of(why))
 
 
+_EACH_TIME = (
+    "it gives another value each time, and a record that is copied again must become the same;"
+    " @kafka_timestamp_ms is the time of the record"
+)
+_CONTENT = "the content of records is not read here"
+_INSTEAD = {
+    **dict.fromkeys(
+        (
+            "batch_index", "batch_size", "count", "counter", "ksuid", "nanoid", "now", "random_int",
+            "snowflake_id", "timestamp_unix", "timestamp_unix_micro", "timestamp_unix_milli",
+            "timestamp_unix_nano", "ulid", "uuid_v4", "uuid_v7",
+        ),
+        _EACH_TIME,
+    ),
+    **dict.fromkeys(("content", "json"), _CONTENT),
+    "hostname": "several processes on several machines copy the records of a link",
+    "env": "write ${NAME}, which is replaced when the file is read",
+}  # fmt: skip
+"""Functions of Connect that nothing can take the place of here, with why."""
+
+
 def _not_here(*_: Value) -> Value:
     raise AssertionError("is evaluated by itself")
 
@@ -213,7 +234,7 @@ FUNCTIONS = FunctionTable(
         "metadata": KnownFunction(_not_here, 0, 1),
         "meta": KnownFunction(_not_here, 0, 1),
     },
-    {},
+    _INSTEAD,
 )
 METHODS = FunctionTable(
     "method",

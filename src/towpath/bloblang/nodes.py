@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 Constant = str | int | float | bool | None
 
@@ -18,6 +19,19 @@ class Node:
         for each in fields(self):
             for node in _nodes(getattr(self, each.name)):
                 yield from node.parts()
+
+
+def with_metadata(node: Node, known: Mapping[str, Node]) -> Node:
+    """Return an expression with other expressions in place of some metadata."""
+    if isinstance(node, MetadataOf):
+        return known.get(node.name, node)
+    return replace(node, **{e.name: _put(getattr(node, e.name), known) for e in fields(node)})
+
+
+def _put(value: Any, known: Mapping[str, Node]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_put(each, known) for each in value)
+    return with_metadata(value, known) if isinstance(value, Node) else value
 
 
 def _nodes(value: object) -> Iterator[Node]:

@@ -15,7 +15,8 @@ from pydantic import (
 )
 
 from towpath.model.changes import RecordChange
-from towpath.model.nouns import LinkName
+from towpath.model.errors import ConfigError
+from towpath.model.nouns import LinkName, TopicName
 from towpath.settings.problems import Placed, placed_error, require_none
 from towpath.settings.sections.access import AccessConfig
 from towpath.settings.sections.changes import ChangesConfig, change_of
@@ -145,9 +146,23 @@ class LinkConfig(Section):
         return self.schemas is not None and self.schemas.ids is SchemaIds.TRANSLATE
 
     def change_of(self, topic: str) -> RecordChange:
-        """Return the change of a source topic's records."""
+        """Return the change of a source topic's records.
+
+        Raises:
+            ConfigError: A header that it gets has no value for this topic.
+        """
         strict = self.schemas is not None and self.schemas.strict
         return change_of(self.changes, topic, translated=self._translates, strict=strict)
+
+    def unchangeable(self, topics: Iterable[TopicName]) -> dict[TopicName, str]:
+        """Return the source topics whose records cannot be changed as the file says, with why."""
+        found: dict[TopicName, str] = {}
+        for topic in topics:
+            try:
+                self.change_of(topic)
+            except ConfigError as error:
+                found[topic] = str(error)
+        return found
 
     @field_validator("records")
     @classmethod

@@ -63,7 +63,9 @@ def fits(text: str, expressions: tuple[str, ...]) -> bool:
     return any(pattern(each).fullmatch(text) for each in expressions)
 
 
-_METADATA = {"topic": "kafka_topic", "subject": "schema_registry_subject"}
+TOPIC_METADATA = "kafka_topic"
+"""What expressions call the name of a topic at the source."""
+_METADATA = {"topic": TOPIC_METADATA, "subject": "schema_registry_subject"}
 """What expressions call the name of a thing, as Redpanda Connect does."""
 
 

@@ -89,7 +89,9 @@ def look_at_source(source: Admin, config: LinkConfig) -> SourceTopics:
     """
     found = source.topics.describe()
     matched = [info for info in found.values() if config.topics.takes(info)]
-    names, misnamed = config.topics.target_names([info.name for info in matched if not info.error])
+    names, refused = config.topics.target_names([info.name for info in matched if not info.error])
+    refused |= config.unchangeable(names)
+    names = {name: mirror for name, mirror in names.items() if name not in refused}
     configs = source.configs.describe(names)
     topics = [described(found[name], configs[name]) for name in sorted(configs)]
     cleaner = look_at_cleaner(source, Side.SOURCE, (topic.configs for topic in topics))
@@ -101,7 +103,7 @@ def look_at_source(source: Admin, config: LinkConfig) -> SourceTopics:
         notes=tuple(_without_cleaner(cleaner)),
         problems=(
             *(Problem.of(info.error, info.name) for info in matched if info.error),
-            *(Problem(name, text, Cause.TOPIC) for name, text in misnamed.items()),
+            *(Problem(name, text, Cause.TOPIC) for name, text in refused.items()),
             *undescribed(config.source, Side.SOURCE, configs.failed),
             *on_sources(source, configs),
         ),

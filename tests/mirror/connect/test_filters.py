@@ -61,7 +61,7 @@ del MAPPINGS['root = if !(@kafka_key != "a" || false) { deleted() }']
 
 @pytest.mark.parametrize("text", MAPPINGS)
 def test_a_mapping_becomes_rules(text: str) -> None:
-    made = filtered(drops_of(parse_mapping(text)).conditions)
+    made = filtered(drops_of(parse_mapping(text)))
     assert made == MAPPINGS[text]
     for each in made:
         if not each.whole:
@@ -84,7 +84,7 @@ REFUSED = {
 @pytest.mark.parametrize("text", [each for each in REFUSED if REFUSED[each]])
 def test_what_no_rule_can_do_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(str(REFUSED[text]))):
-        filtered(drops_of(parse_mapping(text)).conditions)
+        filtered(drops_of(parse_mapping(text)))
 
 
 _ATOMS = st.sampled_from(
@@ -144,7 +144,7 @@ def holds(rule: dict[str, Any], record: dict[str, Any]) -> bool:
 def test_rules_drop_what_the_mapping_drops(condition: str, records: list[dict[str, Any]]) -> None:
     statements = parse_mapping(f"root = if {condition} {{ deleted() }} else {{ this }}")
     try:
-        made = filtered(drops_of(statements).conditions)
+        made = filtered(drops_of(statements))
     except ValueError:
         return  # refused, with a reason
     for record in records:

@@ -141,12 +141,6 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
         f"{OUT}.topic: the function replace is not known here; known are deleted, meta, metadata,"
         " nothing, throw",
     ),
-    "a computed header": (
-        {},
-        {"headers": '{at: "${! @kafka_offset + 1 }"}'},
-        f"{OUT}.headers.at: a header is a text, or one of ${{! @kafka_topic }},"
-        " ${! @kafka_partition }, ${! @kafka_offset }, ${! @kafka_timestamp_ms } alone",
-    ),
     "unsafe tls": (
         {},
         {"tls": "{enabled: true, skip_cert_verify: true}"},

@@ -181,7 +181,7 @@ def _wrong_in(text: object, place: Place) -> Iterator[Placed]:
         yield Placed(place, "must be a text")
         return
     try:
-        filtered(drops_of(parse_mapping(text)).conditions)
+        filtered(drops_of(parse_mapping(text)))
     except ValueError as error:
         yield Placed(place, foreign(error))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -55,37 +55,21 @@ class Filtered:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Drops:
-    """The conditions under which mappings drop records.
-
-    Attributes:
-        conditions: A record is dropped for which one of them holds.
-        without_effect: Statements that change nothing which is migrated.
-    """
-
-    conditions: tuple[Node, ...] = ()
-    without_effect: tuple[str, ...] = field(default=())
-
-
-def drops_of(statements: Sequence[Statement]) -> Drops:
+def drops_of(statements: Sequence[Statement]) -> tuple[Node, ...]:
     """Return the conditions under which a mapping drops records.
 
     Raises:
         ValueError: It does something else than dropping records.
     """
     conditions: list[Node] = []
-    without: list[str] = []
     for each in statements:
         kind, _, name = each.target.partition(" ")
         if kind == "root":
             conditions += _dropping(each.value)
-        elif kind == "meta" and not name.startswith("kafka_"):
-            without.append(each.target)
-        else:
+        elif kind != "meta" or name.startswith("kafka_"):
             text = f"`{each.target} = ...` changes records; see `changes` of our file"
             raise ValueError(text)
-    return Drops(tuple(conditions), tuple(without))
+    return tuple(conditions)
 
 
 def _dropping(value: Node) -> Iterator[Node]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from towpath.bloblang.nodes import MetadataOf, Node
+from towpath.bloblang.nodes import MetadataOf, Node, Statement
 from towpath.bloblang.parser import parse_mapping
 from towpath.mirror.connect.file import MAPPINGS, ConnectFile
 from towpath.mirror.connect.filters import Rule, drops_of, filtered
+from towpath.mirror.connect.headers import added_headers
 from towpath.mirror.connect.logins import PEM_TEXTS, Logins, Reveal
 from towpath.mirror.connect.needless import needless
 from towpath.mirror.connect.sides import MigratorInput, MigratorOutput, OutputRegistry
@@ -27,13 +28,6 @@ _ANY = "0.0.0.0"  # noqa: S104, what Connect means by an address without host
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAST_INTERVAL, _MOST_INTERVAL = 1.0, 86_400.0
 _TOPIC, _SUBJECT = "kafka_topic", "schema_registry_subject"
-_OF_HEADER = {
-    _TOPIC: "topic",
-    "kafka_partition": "partition",
-    "kafka_offset": "offset",
-    "kafka_timestamp_ms": "timestamp",
-}
-"""The metadata of a record that a header may be made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,45 +216,31 @@ class _Maker:
                 ' Towpath itself needs none: with `provenance_header: ""` and `offset_header: ""`'
                 " batches are copied as they are, at a fifth of the CPU"
             )
-        headers = [*self._headers({out.provenance_header, written})]
-        made |= {"headers": headers} if headers else {}
-        return [*self._filtered(made), *([{"topics": [".*"], **made}] if made else [])] or None
+        mappings = [*self._mappings()]
+        own = added_headers(out.headers, mappings, {out.provenance_header, written})
+        self._problems += own.problems
+        self._notes += own.notes
+        made |= {"headers": [*own.headers]} if own.headers else {}
+        return [
+            *self._filtered(made, mappings),
+            *([{"topics": [".*"], **made}] if made else []),
+        ] or None
 
-    def _filtered(self, made: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _mappings(self) -> Iterator[tuple[Statement, ...]]:
+        for _, processor in self._file.processors:
+            yield from (parse_mapping(processor[name]) for name in MAPPINGS if name in processor)
+
+    def _filtered(
+        self, made: dict[str, Any], mappings: Iterable[tuple[Statement, ...]]
+    ) -> Iterator[dict[str, Any]]:
         """Yield the changes of topics whose records mappings drop, in part or as a whole."""
-        drops = [
-            drops_of(parse_mapping(processor[name]))
-            for _, processor in self._file.processors
-            for name in MAPPINGS
-            if name in processor
-        ]
-        for statement in (each for found in drops for each in found.without_effect):
-            self._notes.append(f"`{statement} = ...` has no effect: metadata is not migrated")
-        for each in filtered([node for found in drops for node in found.conditions]):
+        drops = map(drops_of, mappings)
+        for each in filtered([node for found in drops for node in found]):
             if each.whole:
                 self._dropped.append(each.topics)
             else:
                 rules = [*made.get("drop", ()), *map(_timed, each.rules)]
                 yield {"topics": [each.topics], **made, "drop": rules}
-
-    def _headers(self, taken: set[str]) -> Iterator[dict[str, Any]]:
-        for name, text in self._out.headers.items():
-            place = ("output", "redpanda_migrator", "headers", name)
-            template = template_of(text)
-            if name in taken:
-                self._notes.append(f"the header {name} is the migrator's own; its value stays that")
-            elif template.is_text:
-                yield {"name": name, "value": "".join(map(str, template.parts))}
-            elif len(template.parts) == 1 and (of := _content(template.parts[0])):
-                yield {"name": name, "of": of}
-            else:
-                known = ", ".join(f"${{! @{each} }}" for each in _OF_HEADER)
-                why = f"a header is a text, or one of {known} alone"
-                self._problems.append(Placed(place, why))
-
-
-def _content(part: str | Node) -> str | None:
-    return _OF_HEADER.get(part.name) if isinstance(part, MetadataOf) else None
 
 
 def _simple(parts: tuple[str | Node, ...], metadata: str, whole: str) -> str | None:

@@ -22,8 +22,10 @@ from towpath.model.changes import (
     SubjectStrategy,
     Undeliverable,
 )
+from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.foreign import foreign
 from towpath.model.subjects import KEY, VALUE
-from towpath.settings.naming import Expression, fits
+from towpath.settings.naming import TOPIC_METADATA, Expression, fits, template_of
 from towpath.settings.problems import Placed, not_empty, placed_error, require_none
 from towpath.settings.shape import Section
 from towpath.settings.times import Moment
@@ -32,6 +34,22 @@ from towpath.settings.units import Duration, between
 _ID_HEADERS = frozenset({"__key_schema_id", "__value_schema_id"})
 _MOST_NAME = 249
 _LARGEST_ID = 2**31 - 1
+
+
+def _template(text: str) -> str:
+    """Return a text with expressions unchanged if each is about the topic.
+
+    Raises:
+        ValueError: It has no expression, or one that asks for more.
+    """
+    made = template_of(text)
+    if made.is_text:
+        raise ValueError("has no expression such as ${! @kafka_topic }; write it as `value`")
+    wrong = sorted(made.metadata - {TOPIC_METADATA})
+    if wrong or made.reads_content:
+        what = f"@{wrong[0]}" if wrong and wrong[0] else "the message"
+        raise ValueError(f"asks for {what}; a template is about @{TOPIC_METADATA} alone")
+    return text
 
 
 def _encodable(text: str) -> str:
@@ -194,17 +212,38 @@ class HeaderConfig(Section):
         " clusters that the record went through, with commas.",
     )
 
+    template: Annotated[Text, AfterValidator(_template)] | None = Field(
+        None,
+        description="Instead of both: a text with expressions of Bloblang about the topic, such as"
+        " `${! @kafka_topic.uppercase() }-eu`.",
+    )
+
     @model_validator(mode="after")
     def _one_content(self) -> Self:
-        if (self.value is None) == (self.of is None):
-            raise placed_error("give one of `value` and `of`", "value" if self.of else "of")
+        given = [name for name in ("value", "template", "of") if getattr(self, name) is not None]
+        if len(given) != 1:
+            text = "give one of `value`, `of` and `template`"
+            raise placed_error(text, given[0] if given else "of")
         return self
 
-    def header(self) -> AddedHeader:
-        """Return the header that the section describes."""
-        if self.of is None:
-            return AddedHeader(name=self.name, text=self.value or "")
-        return AddedHeader(name=self.name, content=HeaderContent(self.of.value))
+    def header(self, topic: str) -> AddedHeader:
+        """Return the header that the section describes, for the records of a topic.
+
+        Raises:
+            ConfigError: The template has no value for this topic.
+        """
+        if self.of is not None:
+            return AddedHeader(name=self.name, content=HeaderContent(self.of.value))
+        return AddedHeader(name=self.name, text=self.value or self._filled(topic))
+
+    def _filled(self, topic: str) -> str:
+        if self.template is None:
+            return ""
+        try:
+            return _encodable(template_of(self.template).text_of({TOPIC_METADATA: topic}))
+        except ValueError as error:
+            why = f"the header {self.name} of topic {topic} has no value: {foreign(error)}"
+            raise ConfigError((ConfigProblem("changes", why),)) from None
 
 
 class RedpandaConfig(Section):
@@ -395,19 +434,23 @@ class ChangesConfig(Section):
         for index, name in enumerate(self.redact):
             yield ("redact", index), name
 
-    def change(self, ids: IdChange | None, *, strict: bool) -> RecordChange:
+    def change(self, topic: str, ids: IdChange | None, *, strict: bool) -> RecordChange:
         """Return the section as a change of records.
 
         Args:
+            topic: The source topic of the records.
             ids: What happens to schema ids unless the section says it.
             strict: Whether unknown ids stop their partitions unless the section says it.
+
+        Raises:
+            ConfigError: A header has no value for this topic.
         """
         return RecordChange(
             drop=tuple(rule.rule() for rule in self.drop),
             ids=self.ids.change(strict=strict) if self.ids else ids,
             redact=self.redact,
             headers=(
-                *(header.header() for header in self.headers),
+                *(header.header(topic) for header in self.headers),
                 *(self.redpanda.headers() if self.redpanda else ()),
             ),
             codec=None if self.codec is None else self.codec.value,
@@ -430,7 +473,10 @@ def change_of(
         topic: The topic.
         translated: Whether schemas get new ids on the target.
         strict: Whether ids that stay unknown stop their partitions, unless a section says it.
+
+    Raises:
+        ConfigError: A header has no value for this topic.
     """
     ids = IdChange(strict=strict) if translated else None
     found = section_of(sections, topic)
-    return RecordChange(ids=ids) if found is None else found.change(ids, strict=strict)
+    return RecordChange(ids=ids) if found is None else found.change(topic, ids, strict=strict)
