@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from towpath.model.errors import ConfigError
-from towpath.settings import ConfigRules, GroupsConfig, Replicas, TopicsConfig
+from towpath.model.target_kinds import TargetKind
+from towpath.settings import ConfigRules, GroupsConfig, Replicas, TopicsConfig, check, load
 
 ALL = TopicsConfig(include=(".*",))
 
@@ -160,3 +164,31 @@ def test_values_of_configs_are_texts() -> None:
 def test_every_group_is_meant_by_a_dot_and_a_star() -> None:
     assert GroupsConfig().matches("two\nlines")
     assert not GroupsConfig(exclude=("two.*",)).matches("two\nlines")
+
+
+KIND = """\
+source: {{bootstrap: "a:9092", kind: kafka}}
+target: {{bootstrap: "b:9092", kind: {kind}}}
+link: l
+topics:
+  include: ["orders"]
+  configs: {{override: {{segment.ms: 5, write.caching: "true", retention.ms: 7}}}}
+"""
+
+
+@pytest.mark.parametrize("kind", ["auto", "kafka", "redpanda"])
+def test_the_file_may_say_what_a_cluster_is(write: Callable[[str], Path], kind: str) -> None:
+    config = load(write(KIND.format(kind=kind)))
+    assert config.source.said_kind is TargetKind.KAFKA
+    told = {"kafka": TargetKind.KAFKA, "redpanda": TargetKind.REDPANDA}
+    assert config.target.said_kind is told.get(kind)
+
+
+def test_configs_that_serverless_refuses_are_told_by_lint(write: Callable[[str], Path]) -> None:
+    [problem] = check(write(KIND.format(kind="serverless")))
+    assert problem.path == "topics.configs.override.segment*"
+    assert "Redpanda Serverless does not take segment.ms; it takes cleanup" in problem.sentence
+    [problem] = check(write(KIND.format(kind="confluent")))
+    assert problem.sentence == (
+        "target.kind: 'confluent' is not one of auto, kafka, redpanda, serverless"
+    )

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from tests.support.subjects.topic_models import DEFAULTS, KNOWN, compare, done
 from towpath.model.nouns import TopicId, TopicName
+from towpath.model.target_kinds import TargetKind
 from towpath.settings import StartAt
 from towpath.topics.configs import equal, limit, untouched
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.owned import OwnedTopics
 from towpath.topics.policies import as_taken
 from towpath.topics.steps import CreateTopic, SetConfigs, TopicStep
-from towpath.topics.target_kinds import TargetKind
 
 NUMBERS = ("retention.ms", "retention.bytes", "max.message.bytes", "segment.ms")
 LIMITS = ("retention.ms", "retention.bytes", "max.message.bytes")

@@ -17,11 +17,11 @@ from tests.support.subjects.topic_models import (
 )
 from towpath.model.findings import Cause
 from towpath.model.nouns import NO_TOPIC_ID, ClusterId, TopicName
+from towpath.model.target_kinds import TargetKind
 from towpath.plan.subject import Difference
 from towpath.topics.observed import Orphan
 from towpath.topics.owned import OwnedTopics
 from towpath.topics.steps import AddPartitions, DeleteTopic, TopicStep
-from towpath.topics.target_kinds import TargetKind
 
 
 def test_only_configs_of_the_topic_itself_are_copied() -> None:
@@ -242,6 +242,20 @@ def test_redpanda_gets_the_configs_of_its_list_and_odd_replicas() -> None:
     assert created(serverless).held == {"retention.ms": "7"}
     assert created(serverless).replication_factor == -1
     assert "the replication factor is left to Redpanda Serverless" in notes(serverless)
+
+
+def test_serverless_decides_on_replicas_and_refuses_what_it_does_not_take() -> None:
+    known = frozenset({"retention.ms", "segment.ms", "write.caching"})
+    seen = replace(observed(topic(replicas=3)), kind=TargetKind.SERVERLESS, known=known)
+    configs = {"override": {"segment.ms": 5, "write.caching": "true"}}
+    found = compare(seen, replication_factor=3, configs=configs)
+    assert created(found).replication_factor == -1
+    [problem] = found.problems
+    assert problem.about == "topics.configs.override.segment.ms"
+    assert problem.text == (
+        "Redpanda Serverless does not take segment.ms; it takes cleanup.policy, max.message.bytes,"
+        " retention.ms, write.caching: remove it"
+    )
 
 
 def test_configs_that_the_target_does_not_tell_follow_the_source() -> None:

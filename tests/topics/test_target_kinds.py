@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from towpath.topics.target_kinds import TargetKind, accepted_configs, kind_of, uncertain
+from towpath.model.target_kinds import TargetKind, accepted_configs
+from towpath.topics.target_kinds import kind_of, remark
 
 KAFKA = frozenset({"retention.ms", "min.insync.replicas", "segment.ms"})
 CLOUD = "seed-1.abc.fmc.prd.cloud.redpanda.com"
@@ -26,7 +27,8 @@ def test_a_cluster_shows_what_it_is(
     cluster_id: str, known: frozenset[str], host: str, kind: TargetKind, sure: bool
 ) -> None:
     assert kind_of(cluster_id, known, [host]) is kind
-    assert bool(uncertain(kind, [host])) is not sure
+    assert bool(remark(kind, None, [host])) is not sure
+    assert remark(kind, kind, [host]) == ""
 
 
 def test_kafka_takes_what_it_knows_and_redpanda_what_is_listed() -> None:
@@ -36,8 +38,19 @@ def test_kafka_takes_what_it_knows_and_redpanda_what_is_listed() -> None:
 
 
 def test_a_guess_is_told() -> None:
-    assert uncertain(TargetKind.REDPANDA, ["panda-1"]) == (
+    assert remark(TargetKind.REDPANDA, None, ["panda-1"]) == (
         "the target is Redpanda; Redpanda Serverless, which accepts fewer topic configs, is"
-        " recognised only by host names that end with .cloud.redpanda.com; if it is Serverless it"
-        " may refuse topics: then exclude the configs that it names under `topics.configs`"
+        " recognised only by host names that end with .cloud.redpanda.com; if it is Serverless, say"
+        " so with `target.kind: serverless`, and with `target.kind: redpanda` if not"
+    )
+
+
+def test_what_the_file_says_is_compared_with_what_the_cluster_shows() -> None:
+    assert remark(TargetKind.REDPANDA, TargetKind.SERVERLESS, ["panda-1"]) == ""
+    assert remark(TargetKind.KAFKA, TargetKind.SERVERLESS, ["kafka-1"]) == (
+        "the file says that it is Redpanda Serverless, but it shows itself as Kafka: topics are"
+        " made as Redpanda Serverless takes them; correct `target.kind` if that is wrong"
+    )
+    assert "is Kafka, but it shows itself as Redpanda" in remark(
+        TargetKind.REDPANDA, TargetKind.KAFKA, [CLOUD]
     )

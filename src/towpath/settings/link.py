@@ -17,10 +17,11 @@ from pydantic import (
 from towpath.model.changes import RecordChange
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import LinkName, TopicName
+from towpath.model.target_kinds import refusal, refused_overrides
 from towpath.settings.problems import Placed, placed_error, require_none
 from towpath.settings.sections.access import AccessConfig
 from towpath.settings.sections.changes import ChangesConfig, change_of
-from towpath.settings.sections.clusters import ClusterConfig
+from towpath.settings.sections.clusters import LinkCluster
 from towpath.settings.sections.gateway import GatewayConfig
 from towpath.settings.sections.glue import two_answers
 from towpath.settings.sections.groups import GroupsConfig
@@ -80,8 +81,8 @@ class LinkConfig(Section):
     """The complete configuration of a link."""
 
     kind: Literal["link"] = Field("link", description="What the file describes: `link`.")
-    source: ClusterConfig = Field(description="The cluster to mirror from.")
-    target: ClusterConfig = Field(description="The cluster to mirror to.")
+    source: LinkCluster = Field(description="The cluster to mirror from.")
+    target: LinkCluster = Field(description="The cluster to mirror to.")
     link: Annotated[LinkName, AfterValidator(_link_name)] = Field(
         description="Name of this link in the ledger on the target; never change it later."
     )
@@ -211,12 +212,21 @@ class LinkConfig(Section):
         if topics.twin is not None and topics.twin == info.data.get("link"):
             text = "is this link itself; name the link that copies in the other direction"
             raise placed_error(text, "twin")
+        require_none(_refused(target, topics))
         if source and target and topics.keeps_names:
             shared = set(source.bootstrap) & set(target.bootstrap)
             if shared:
                 text = f"source and target are one cluster ({min(shared)}); give the mirror topics"
                 raise placed_error(f"{text} another name, such as copy.{{topic}}", "rename")
         return topics
+
+
+def _refused(target: LinkCluster | None, topics: LinkTopics) -> Iterator[Placed]:
+    """Yield configs that the file asks for and that the kind of the target refuses."""
+    kind = target.said_kind if target else None
+    for key in refused_overrides(kind, topics.configs.override):
+        assert kind  # noqa: S101, only a known kind refuses
+        yield Placed(("configs", "override", key), refusal(kind, key))
 
 
 def _impossible(changes: Iterable[ChangesConfig], read: Mapping[str, Any]) -> Iterator[Placed]:

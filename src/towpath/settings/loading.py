@@ -18,7 +18,7 @@ from towpath.settings.kinds import KINDS, FileKind
 from towpath.settings.link import LinkConfig
 from towpath.settings.problems import ENVIRONMENT, faults_of, not_one_of
 from towpath.settings.secrets import SECRET_KEYS, VARIABLE, variable
-from towpath.settings.sections.clusters import ClusterConfig
+from towpath.settings.sections.clusters import ClusterConfig, LinkCluster
 from towpath.settings.shape import Place, Section, path_text
 from towpath.settings.spots import Fault
 
@@ -30,7 +30,7 @@ C = TypeVar("C", bound=Section)
 class _Target(Section):
     """The section of a file that commands need which only use the target."""
 
-    target: ClusterConfig
+    target: LinkCluster
 
 
 def load(path: Path) -> LinkConfig:

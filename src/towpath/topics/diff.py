@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from towpath.model.at_risk import AtRisk
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
+from towpath.model.target_kinds import TargetKind, refusal, refused_overrides
 from towpath.plan.subject import Difference
 from towpath.settings import ConfigRules, LinkConfig, Replicas, TopicsConfig
 from towpath.settings.sections.own_topics import is_own
@@ -28,7 +29,6 @@ from towpath.topics.steps import (
     SetConfigs,
     TopicStep,
 )
-from towpath.topics.target_kinds import TargetKind
 
 _BY_THE_TARGET = -1
 _UNKNOWN = (
@@ -130,7 +130,7 @@ def replicas(topic: Topic, seen: ObservedTopics, topics: TopicsConfig) -> tuple[
     wish = topics.replication_factor
     if wish is Replicas.BROKER_DEFAULT:
         return _BY_THE_TARGET, []
-    if wish is Replicas.SOURCE and seen.kind is TargetKind.SERVERLESS:
+    if seen.kind is TargetKind.SERVERLESS:
         return _BY_THE_TARGET, [f"the replication factor is left to {seen.kind}"]
     if isinstance(wish, Replicas):
         asked = topic.replication_factor
@@ -225,11 +225,16 @@ def _orphans(
     return steps, notes
 
 
+_OVERRIDE = "topics.configs.override"
+
+
 def _overrides(observed: ObservedTopics, rules: ConfigRules) -> Iterator[Problem]:
     """Refuse configs in the file that the target does not know."""
     for key in sorted(rules.override.keys() - observed.known) if observed.source else ():
         text = f"the target knows no topic config {key}, or does not take {rules.override[key]}"
-        yield Problem(f"topics.configs.override.{key}", f"{text}; correct it", Cause.FILE)
+        yield Problem(f"{_OVERRIDE}.{key}", f"{text}; correct it", Cause.FILE)
+    for key in refused_overrides(observed.kind, rules.override.keys() & observed.known):
+        yield Problem(f"{_OVERRIDE}.{key}", refusal(observed.kind, key), Cause.FILE)
 
 
 def _shared_names(observed: ObservedTopics) -> dict[TopicName, list[TopicName]]:

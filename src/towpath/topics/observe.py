@@ -12,6 +12,7 @@ from towpath.cluster.metadata import ConfigEntry, TopicInfo, non_default
 from towpath.model.errors import ClusterError
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import Side, TopicName
+from towpath.model.target_kinds import TargetKind
 from towpath.settings import ClusterConfig, LinkConfig, Replicas, TopicsConfig
 from towpath.topics.cleaners import CleanerSeen, look_at_cleaner
 from towpath.topics.defaults import (
@@ -29,7 +30,7 @@ from towpath.topics.policies import FIRST as EMPTY_POLICY_SINCE
 from towpath.topics.policies import keeps_all
 from towpath.topics.releases import too_low
 from towpath.topics.rights import on_mirrors, on_sources, undescribed
-from towpath.topics.target_kinds import TargetKind, kind_of, uncertain
+from towpath.topics.target_kinds import kind_of, remark
 
 _VALUES = 5
 """Values of a config that are tried where the target does not tell which configs it knows."""
@@ -157,7 +158,8 @@ def look_at_target(
     )
     cleaner = look_at_cleaner(target, Side.TARGET, policies)
     hosts = [host for host, _ in where.addresses]
-    kind = kind_of(target.cluster.id(), known, hosts)
+    shown = kind_of(target.cluster.id(), known, hosts)
+    kind = where.said_kind or shown
     return ObservedTopics(
         source=topics,
         names={topic.name: names[topic.name] for topic in topics},
@@ -173,7 +175,7 @@ def look_at_target(
         least=least_taken(target, fresh, sorted(found), too_low(topics, rules.configs)),
         notes=(
             *notes,
-            *(Note("target", unsure) for unsure in [uncertain(kind, hosts)] if unsure),
+            *(Note("target", said) for said in [remark(shown, where.said_kind, hosts)] if said),
             *(Note(name, str(error)) for name, error in hidden.items()),
             *_without_configs(where, configs.failed),
         ),

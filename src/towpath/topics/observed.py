@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from towpath.cluster.metadata import TopicInfo
 from towpath.model.findings import Note, Problem
 from towpath.model.nouns import ClusterId, SourceOffset, TopicId, TopicName, TopicPartition
+from towpath.model.target_kinds import TargetKind, accepted_configs
 from towpath.topics.foresight import Foresight
-from towpath.topics.target_kinds import TargetKind, accepted_configs
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,59 +1,16 @@
-"""The kind of cluster that the target is, which determines its topic configs. Pure.
-
-Apache Kafka tells which configs it knows. Redpanda accepts or ignores Kafka configs that have no
-meaning there, so there is a list for it.
-"""
+"""Which kind of cluster the target is, as far as it shows that. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from enum import StrEnum
+from collections.abc import Iterable
+
+from towpath.model.target_kinds import TargetKind
 
 _OWN_KEYS = "redpanda."
 _OWN_ID = "redpanda."
 _CLOUD = ".cloud.redpanda.com"
 _SERVERLESS_CELL, _OTHER_CELLS = ".mpx.", (".fmc.", ".byoc.")
 """Parts of host names before `_CLOUD`: of Redpanda Serverless, and of Redpanda's other clouds."""
-
-
-class TargetKind(StrEnum):
-    """The kinds of clusters; the value is the name in messages."""
-
-    KAFKA = "Kafka"
-    REDPANDA = "Redpanda"
-    SERVERLESS = "Redpanda Serverless"
-
-
-_KEYS = {
-    TargetKind.REDPANDA: frozenset(
-        {
-            "cleanup.policy",
-            "compression.type",
-            "flush.bytes",
-            "flush.ms",
-            "initial.retention.local.target.ms",
-            "max.message.bytes",
-            "message.timestamp.type",
-            "retention.bytes",
-            "retention.ms",
-            "segment.bytes",
-            "segment.ms",
-        }
-    ),
-    TargetKind.SERVERLESS: frozenset(
-        {
-            "cleanup.policy",
-            "max.message.bytes",
-            "retention.ms",
-            "write.caching",
-        }
-    ),
-}
-"""The configs that Redpanda's own migrator (Redpanda Connect 4.106) sends to each kind."""
-
-
-SERVERLESS_CONFIGS = tuple(sorted(_KEYS[TargetKind.SERVERLESS]))
-"""The topic configs that Redpanda Serverless accepts."""
 
 
 def kind_of(cluster_id: str, known: Iterable[str], hosts: Iterable[str]) -> TargetKind:
@@ -74,21 +31,30 @@ def kind_of(cluster_id: str, known: Iterable[str], hosts: Iterable[str]) -> Targ
     )
 
 
-def uncertain(kind: TargetKind, hosts: Iterable[str]) -> str:
-    """Return a sentence if the kind is uncertain, else ""."""
-    sure = kind is not TargetKind.REDPANDA or all(
+def remark(found: TargetKind, said: TargetKind | None, hosts: Iterable[str]) -> str:
+    """Return what a person should know of the kind, "" if there is nothing.
+
+    Args:
+        found: The kind that the cluster shows.
+        said: The kind that the file says.
+        hosts: The bootstrap hosts.
+    """
+    if said is None:
+        return _UNCERTAIN if found is TargetKind.REDPANDA and not _is_other_cloud(hosts) else ""
+    if said is found or (said, found) == (TargetKind.SERVERLESS, TargetKind.REDPANDA):
+        return ""
+    text = f"the file says that it is {said}, but it shows itself as {found}"
+    return f"{text}: topics are made as {said} takes them; correct `target.kind` if that is wrong"
+
+
+def _is_other_cloud(hosts: Iterable[str]) -> bool:
+    return all(
         host.endswith(_CLOUD) and any(cell in host for cell in _OTHER_CELLS) for host in hosts
     )
-    return "" if sure else _UNCERTAIN
 
 
 _UNCERTAIN = (
     "the target is Redpanda; Redpanda Serverless, which accepts fewer topic configs, is recognised"
-    f" only by host names that end with {_CLOUD}; if it is Serverless it may refuse topics: then"
-    " exclude the configs that it names under `topics.configs`"
+    f" only by host names that end with {_CLOUD}; if it is Serverless, say so with"
+    " `target.kind: serverless`, and with `target.kind: redpanda` if not"
 )
-
-
-def accepted_configs(kind: TargetKind, known: Collection[str]) -> frozenset[str]:
-    """Return the known configs that a cluster of this kind accepts."""
-    return frozenset(known) & _KEYS.get(kind, frozenset(known))

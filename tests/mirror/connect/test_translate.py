@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from tests.support.clusters.certificates import Authority
 from towpath.mirror.connect.convert import convert
 from towpath.mirror.connect.load import examine, name_of, translation
+from towpath.model.target_kinds import TargetKind
 from towpath.settings import LinkConfig, check, from_tree
 
 BASIC = """
@@ -147,12 +148,8 @@ def test_serverless(tmp_path: Path) -> None:
       translate_ids: true
 """
     made = tree_of(tmp_path, text)
-    assert made["topics"]["replication_factor"] == "broker_default"
-    rules = from_tree(made, tmp_path).topics.configs
-    chosen = [
-        each for each in ("retention.ms", "segment.ms", "cleanup.policy") if rules.selects(each)
-    ]
-    assert chosen == ["retention.ms", "cleanup.policy"]
+    assert made["target"] == {"bootstrap": ["destination:9092"], "kind": "serverless"}
+    assert from_tree(made, tmp_path).target.said_kind is TargetKind.SERVERLESS
     assert made["schemas"]["target"]["kind"] == "serverless"
     assert made["schemas"]["metadata"] == made["schemas"]["rules"] == "strip"
 

@@ -22,7 +22,6 @@ from towpath.settings.naming import template_of
 from towpath.settings.problems import Placed
 from towpath.settings.secrets import PemFile
 from towpath.settings.shape import Place
-from towpath.topics.target_kinds import SERVERLESS_CONFIGS
 
 _ANY = "0.0.0.0"  # noqa: S104, what Connect means by an address without host
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -71,7 +70,8 @@ class _Maker:
         tree: dict[str, Any] = {
             "source": self._logins.cluster(self._in, ("input", "redpanda_migrator"))
             | ({"rack": self._in.rack_id} if self._in.rack_id else {}),
-            "target": self._logins.cluster(self._out, place),
+            "target": self._logins.cluster(self._out, place)
+            | ({"kind": "serverless"} if self._out.serverless else {}),
             "link": link,
             "topics": self._topics(),
             "records": self._records(),
@@ -101,12 +101,10 @@ class _Maker:
             made["exclude"] = [whole_name(each) for each in side.regexp_topics_exclude]
         made |= self._rename("topic", self._out.topic, _TOPIC, "{topic}")
         factor = self._out.topic_replication_factor
-        if self._out.serverless or factor == -1:
+        if factor == -1:
             made["replication_factor"] = "broker_default"
         elif factor is not None:
             made["replication_factor"] = factor
-        if self._out.serverless:
-            made["configs"] = {"include": [re.escape(each) for each in SERVERLESS_CONFIGS]}
         return made
 
     def _rename(self, key: str, text: str, metadata: str, whole: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import ssl
+from enum import StrEnum
 from tempfile import NamedTemporaryFile
 from typing import Annotated, Literal, Self
 
@@ -18,6 +19,7 @@ from pydantic import (
 )
 
 from towpath.model.foreign import foreign
+from towpath.model.target_kinds import TargetKind
 from towpath.settings.address import check_address, host_and_port
 from towpath.settings.problems import must_be, not_empty, placed_error
 from towpath.settings.secrets import Pem, SecretText, certificates
@@ -211,6 +213,11 @@ class ClusterConfig(Section):
         return self.sasl.username if isinstance(self.sasl, PasswordSasl) else ""
 
     @property
+    def said_kind(self) -> TargetKind | None:
+        """The kind of the cluster, `None` if the file leaves it to what the cluster shows."""
+        return None
+
+    @property
     def holds_credentials(self) -> bool:
         """Whether someone who reads the section could log in with it."""
         return isinstance(self.sasl, PasswordSasl | OauthSasl) or bool(self.tls and self.tls.cert)
@@ -223,3 +230,36 @@ class ClusterConfig(Section):
                 "AWS_MSK_IAM needs encryption; add `tls: true` beside sasl", "mechanism"
             )
         return sasl
+
+
+class ClusterKind(StrEnum):
+    """The kinds of clusters that a file may name, or `auto`."""
+
+    AUTO = "auto"
+    KAFKA = "kafka"
+    REDPANDA = "redpanda"
+    SERVERLESS = "serverless"
+
+
+_KINDS = {
+    ClusterKind.KAFKA: TargetKind.KAFKA,
+    ClusterKind.REDPANDA: TargetKind.REDPANDA,
+    ClusterKind.SERVERLESS: TargetKind.SERVERLESS,
+}
+
+
+class LinkCluster(ClusterConfig):
+    """A cluster of a link, with what it is."""
+
+    kind: ClusterKind = Field(
+        ClusterKind.AUTO,
+        description="Kind of the cluster, which decides the configs and the replication factor of"
+        " mirror topics on it: `kafka`, `redpanda`, `serverless` (Redpanda Serverless), or `auto`"
+        " for what it shows itself to be (docs/redpanda-connect.md). At the source it counts once"
+        " the link is turned round.",
+    )
+
+    @property
+    def said_kind(self) -> TargetKind | None:
+        """The kind of the cluster, `None` if the file leaves it to what the cluster shows."""
+        return _KINDS.get(self.kind)
