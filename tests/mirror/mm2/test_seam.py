@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.mirror.mm2.positions import CopiedPositions
+from towpath.mirror.mm2.copied_positions import CopiedPositions
 from towpath.mirror.mm2.seam import Seam, digest, find_seam
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.wire.plain import Record

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, mod
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.settings.naming import Expression, fits
 from towpath.settings.problems import must_be, not_empty, placed_error
-from towpath.settings.sections.changes import DropConfig, KeepConfig
+from towpath.settings.sections.conditions import DropConfig, KeepConfig
 from towpath.settings.sections.topics import Count
 from towpath.settings.shape import Section
 from towpath.settings.times import LIKE, parse_time

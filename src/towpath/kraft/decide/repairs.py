@@ -105,7 +105,7 @@ def _join(facts: Facts, down: tuple[NodeId, ...]) -> KraftStep | Refused:
 
 
 def logs_lost(facts: Facts) -> Refused:
-    """Return a refusal to start controllers that could elect one without the log."""
+    """Return a refusal to start controllers, as one without the metadata log could be elected."""
     lost = without_log(facts.seen)
     alarms = tuple(each.finding for each in facts.standing.alarms if each.alarm is Alarm.WIPE_AHEAD)
     return Refused((*alarms, Finding.of(FindingCode.LOGS_LOST, controllers=lost)))

@@ -18,9 +18,9 @@ from towpath.ledger.keys import new_name
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.producers import producer_id
 from towpath.mirror.errors import MirrorMakerRunsError
+from towpath.mirror.mm2.copied_positions import find_source, read_positions
 from towpath.mirror.mm2.ends import SeamFinder, SucceededPartition
 from towpath.mirror.mm2.policy import connect_topic
-from towpath.mirror.mm2.positions import find_source, read_positions
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import (
     Mode,

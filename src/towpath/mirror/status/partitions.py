@@ -90,21 +90,26 @@ def status(
     troubles |= {tp: _told(error) for tp, error in untold.items()}
     away = {tp for tp, error in untold.items() if leader_is_away(error)}
     rows = {
-        tp: row_of(tp, names.get(tp.topic, TopicName("")), books, ends, trouble, lost.get(tp))
-        for tp, trouble in troubles.items()
-    }
-    rows = {
-        tp: replace(
-            row,
+        tp: _completed(
+            row_of(tp, names.get(tp.topic, TopicName("")), books, ends, trouble, lost.get(tp)),
+            books,
             target_log_end=losses.ends.get(tp, -1),
             unstable=max(0, marks[tp] - ends[tp]) if tp in marks and tp in ends else -1,
+            is_away=tp in away,
         )
-        for tp, row in rows.items()
+        for tp, trouble in troubles.items()
     }
-    rows |= {tp: replace(rows[tp], state=State.NO_LEADER) for tp in away}
-    rows = {tp: _with_pause(row, books.pause_of(tp.topic)) for tp, row in rows.items()}
-    rows = {tp: with_state(row, books) for tp, row in rows.items()}
     return tuple(rows[tp] if tp in rows else _excluded(tp, books) for tp in sorted({*tps, *known}))
+
+
+def _completed(
+    row: PartitionStatus, books: LinkBooks, *, target_log_end: int, unstable: int, is_away: bool
+) -> PartitionStatus:
+    """Return a row with both log ends, and with the state that its leaders and its topic give."""
+    row = replace(row, target_log_end=target_log_end, unstable=unstable)
+    if is_away:
+        row = replace(row, state=State.NO_LEADER)
+    return with_state(_with_pause(row, books.pause_of(row.topic)), books)
 
 
 def _identity(

@@ -11,9 +11,6 @@ from pydantic import AfterValidator, Field, StrictBool, StrictInt, field_validat
 
 from towpath.model.changes import (
     AddedHeader,
-    BytesMatch,
-    DropRule,
-    Encoding,
     Framing,
     HeaderContent,
     IdChange,
@@ -27,12 +24,17 @@ from towpath.model.foreign import foreign
 from towpath.model.subjects import KEY, VALUE
 from towpath.settings.naming import TOPIC_METADATA, Expression, fits, template_of
 from towpath.settings.problems import Placed, not_empty, placed_error, require_none
+from towpath.settings.sections.conditions import (
+    MOST_NAME,
+    DropConfig,
+    HeaderName,
+    Text,
+    encodable,
+)
 from towpath.settings.shape import Section
-from towpath.settings.times import Moment
 from towpath.settings.units import Duration, between
 
 _ID_HEADERS = frozenset({"__key_schema_id", "__value_schema_id"})
-_MOST_NAME = 249
 _LARGEST_ID = 2**31 - 1
 
 
@@ -50,18 +52,6 @@ def _template(text: str) -> str:
         what = f"@{wrong[0]}" if wrong and wrong[0] else "the message"
         raise ValueError(f"asks for {what}; a template is about @{TOPIC_METADATA} alone")
     return text
-
-
-def _encodable(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("has half of a surrogate pair, which no bytes stand for") from None
-    return text
-
-
-Text = Annotated[str, AfterValidator(_encodable)]
-HeaderName = Annotated[str, Field(min_length=1, max_length=_MOST_NAME)]
 
 
 class SubjectNames(StrEnum):
@@ -240,7 +230,7 @@ class HeaderConfig(Section):
         if self.template is None:
             return ""
         try:
-            return _encodable(template_of(self.template).text_of({TOPIC_METADATA: topic}))
+            return encodable(template_of(self.template).text_of({TOPIC_METADATA: topic}))
         except ValueError as error:
             why = f"the header {self.name} of topic {topic} has no value: {foreign(error)}"
             raise ConfigError((ConfigProblem("changes", why),)) from None
@@ -249,12 +239,12 @@ class HeaderConfig(Section):
 class RedpandaConfig(Section):
     """Headers as Redpanda's migrator writes them."""
 
-    offset: Annotated[str, Field(max_length=_MOST_NAME)] = Field(
+    offset: Annotated[str, Field(max_length=MOST_NAME)] = Field(
         "redpanda-migrator-offset",
         description="Header with the offset at the source in 8 bytes (big endian), always written"
         ' anew; `""` for none.',
     )
-    provenance: Annotated[str, Field(max_length=_MOST_NAME)] = Field(
+    provenance: Annotated[str, Field(max_length=MOST_NAME)] = Field(
         "redpanda-migrator-provenance",
         description="Header with the id of the source's cluster; where a record has it already, it"
         ' stays, unless it is empty; `""` for none.',
@@ -266,113 +256,6 @@ class RedpandaConfig(Section):
             yield AddedHeader(name=self.provenance, content=HeaderContent.REDPANDA_PROVENANCE)
         if self.offset:
             yield AddedHeader(name=self.offset, content=HeaderContent.REDPANDA_OFFSET)
-
-
-class MatchConfig(Section):
-    """The texts that a key or a header's value must equal or begin with."""
-
-    equals: tuple[Text, ...] = Field((), description="It must be equal to one of these texts, ...")
-    prefixes: tuple[Text, ...] = Field((), description="... or begin with one of these.")
-    encoding: Encoding = Field(
-        Encoding.TEXT,
-        description="Whether these are `text` (UTF-8), or bytes in `hex`, two digits each.",
-    )
-
-    @model_validator(mode="after")
-    def _bytes(self) -> Self:
-        require_none(self._no_bytes() if self.encoding is Encoding.HEX else ())
-        return self
-
-    def _no_bytes(self) -> Iterator[Placed]:
-        """Yield the texts that are not hex."""
-        for key in ("equals", "prefixes"):
-            for index, text in enumerate(getattr(self, key)):
-                try:
-                    bytes.fromhex(text)
-                except ValueError:
-                    yield Placed((key, index), "is not bytes in hex, such as 00ff")
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the section gives no text."""
-        return not (self.equals or self.prefixes)
-
-    def match(self) -> BytesMatch | None:
-        """Return the section as a condition, `None` if any bytes match."""
-        if self.is_empty:
-            return None
-        return BytesMatch(equal=self.equals, prefixes=self.prefixes, encoding=self.encoding)
-
-
-class HeaderMatchConfig(MatchConfig):
-    """A header that a record must have; without texts, its value does not matter."""
-
-    name: HeaderName = Field(description="Name of the header; its last one counts.")
-
-
-class ConditionsConfig(Section):
-    """The conditions of a rule, all of which must hold."""
-
-    name: HeaderName | None = Field(
-        None,
-        description="Name of the rule in metrics and messages. Default: its conditions, such as"
-        " `key+tombstones`.",
-    )
-    key: MatchConfig | None = Field(None, description="What the key must be.")
-    header: HeaderMatchConfig | None = Field(
-        None, description="A header that the record must have."
-    )
-    before: Moment | None = Field(
-        None,
-        description="The timestamp must be earlier than this: ISO 8601 with a zone, or milliseconds"
-        " since 1970. Records without timestamp are never meant.",
-    )
-    since: Moment | None = Field(None, description="The timestamp must not be earlier than this.")
-    provenance: HeaderName | None = Field(
-        None,
-        description="Name of a header that must name the target's cluster, alone or in a list with"
-        " commas: such records come from there.",
-    )
-    tombstones: StrictBool = Field(False, description="The value must be null.")
-
-    @model_validator(mode="after")
-    def _conditions(self) -> Self:
-        if not self._given():
-            raise ValueError("would mean every record; give a condition, such as `key`")
-        if self.key is not None and self.key.is_empty:
-            raise placed_error("needs `equals` or `prefixes`", "key")
-        if self.before is not None and self.since is not None and self.before <= self.since:
-            raise placed_error("is not later than `since`, so no record is meant", "before")
-        return self
-
-    def _given(self) -> list[str]:
-        timed = self.before is not None or self.since is not None
-        given = {
-            "key": self.key, "header": self.header, "timestamp": timed or None,
-            "provenance": self.provenance, "tombstones": self.tombstones or None,
-        }  # fmt: skip
-        return [name for name, condition in given.items() if condition is not None]
-
-    def rule(self) -> DropRule:
-        """Return the rule that the section describes."""
-        return DropRule(
-            name=self.name or "+".join(self._given()),
-            key=self.key.match() if self.key else None,
-            header=self.header.name if self.header else None,
-            value=self.header.match() if self.header else None,
-            before=self.before,
-            since=self.since,
-            provenance=self.provenance,
-            tombstone=self.tombstones,
-        )
-
-
-class DropConfig(ConditionsConfig):
-    """A rule for records that are not copied: those for which all given conditions hold."""
-
-
-class KeepConfig(ConditionsConfig):
-    """A rule for records that are kept: those for which all given conditions hold."""
 
 
 class ChangesConfig(Section):
