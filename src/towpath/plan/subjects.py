@@ -17,7 +17,7 @@ AnySubject = Subject[Any, Any]
 
 
 class Subjects:
-    """All subjects, in the order of observation.
+    """All subjects of plans (topics, access, schemas ...), in the order of observation.
 
     Attributes:
         kinds: The kinds of all steps, in the order in which they are done. A subject may need what

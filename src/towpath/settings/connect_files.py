@@ -49,7 +49,7 @@ def wished() -> ConnectWishes:
 
 
 def require_no_wishes() -> None:
-    """Raise if there are wishes; a file of ours knows none.
+    """Raise if `--set` or `--chilled` is given; only files of Redpanda Connect take them.
 
     Raises:
         ConfigError: There are some.

@@ -204,7 +204,7 @@ class LinkBooks:
     def other_changes_of(
         self, books: PartitionBooks, change: RecordChange
     ) -> tuple[RecordChange, ...]:
-        """Return other changes under which copiers may have written, unless they drop records."""
+        """Return changes of records by which earlier copiers may have written a partition."""
         others = books.named_changes - {change.digest}
         known = [NO_CHANGE if not each else self.changes.get(each) for each in sorted(others)]
         return tuple(each for each in known if each is not None and not each.drops)

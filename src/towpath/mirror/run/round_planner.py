@@ -27,7 +27,7 @@ from towpath.records.work import TOLD, CopySlice
 
 
 class Planner:
-    """Begins rounds.
+    """Plans and begins the rounds of a run.
 
     Args:
         link: The link.
