@@ -73,8 +73,10 @@ def _measured(wish: argparse.Namespace, home: Path) -> Results:
         try:
             suite.warm_brokers()
             for data in SETS:
-                if data.name in wish.sets:
-                    suite.measure(data.scaled(scale.records), suite.beside_before())
+                if data.name in wish.sets and wish.before:
+                    suite.in_turns(data.scaled(scale.records), wish.rounds)
+                elif data.name in wish.sets:
+                    suite.measure(data.scaled(scale.records))
             if MIXED in wish.sets:
                 suite.mixed(wish.rounds)
             if LATENCY in wish.sets:
@@ -93,7 +95,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sets", type=some_of(known), default=PARTS, help=", ".join(known))
     parser.add_argument("--partitions", type=int, default=PARTITIONS, help=f"of `{MANY}`")
     parser.add_argument("--before", type=Path, help="clone of an earlier build, beside this one")
-    parser.add_argument("--rounds", type=int, default=3, help=f"of `{MIXED}`")
+    parser.add_argument("--rounds", type=int, default=4, help=f"of `{MIXED}`, and with --before")
     parser.add_argument("--skip", type=some_of([*COPIERS]), default=(), help=", ".join(COPIERS))
     parser.add_argument("--heap", default="1g", help="of each broker")
     parser.add_argument("--home", type=Path, help="folder for the data, removed at the end")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ def markdown(found: dict[str, Any]) -> Iterator[str]:
     yield from table(("goal", "wanted", "found", "reached"), goals(found))
     if clone := found.get("before"):
         yield from ("", f"`before` is the build of commit {clone}.")
+    if found.get("before"):
+        yield from ("", "## Beside the build before", "", *_beside_before(found["sets"]))
     yield from ("", "## Throughput and cost")
     for name, of_set in found["sets"].items():
         yield from ("", *_set(name, of_set))
@@ -38,6 +41,34 @@ def markdown(found: dict[str, Any]) -> Iterator[str]:
     yield from ("", "## How it was measured", METHOD.strip())
     if found["trouble"]:
         yield from ("", "## What failed", "", *_trouble(found["trouble"]))
+
+
+def _beside_before(sets: dict[str, Any]) -> Iterator[str]:
+    """Yield the ratios of each set, over all of its turns."""
+    yield "Each was as often the first as the second; the fastest turn of each counts, and the one"
+    yield "that took least CPU. A pause of a broker takes 0.4 s of either's turn now and then."
+    yield ""
+    kinds = defaultdict(list)
+    for name, of_set in sets.items():
+        if {"before", "towpath"} <= of_set.keys():
+            kinds[name.rpartition("-")[0]].append((of_set["before"], of_set["towpath"]))
+    rows = [
+        (
+            kind, len(pairs),
+            f"{_fastest(now for _, now in pairs) / _fastest(then for then, _ in pairs):.2f}",
+            f"{_cheapest(now for _, now in pairs) / _cheapest(then for then, _ in pairs):.2f}",
+        )
+        for kind, pairs in kinds.items()
+    ]  # fmt: skip
+    yield from table(("set", "turns", "rate / rate before", "CPU / CPU before"), rows)
+
+
+def _fastest(runs: Iterable[dict[str, Any]]) -> float:
+    return max(float(run["records_per_s"]) for run in runs)
+
+
+def _cheapest(runs: Iterable[dict[str, Any]]) -> float:
+    return max(0.01, min(float(run["cpu_per_gib"]["copier"]) for run in runs))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:

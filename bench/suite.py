@@ -104,6 +104,16 @@ class Suite:
             arena.delete(arena.source, topic)
             arena.await_gone(topic)
 
+    def in_turns(self, data: DataSet, rounds: int) -> None:
+        """Measure one set with everybody and an earlier build, in another order each time.
+
+        Brokers are warmer for whoever copies later.
+        """
+        who = self.beside_before()
+        for turn in range(1, rounds + 1):
+            named = replace(data, name=f"{data.name}-{turn}")
+            self.measure(named, who if turn % 2 else tuple(reversed(who)))
+
     def beside_before(self) -> tuple[str, ...]:
         """The copiers, and the earlier build where there is one."""
         return (*self._copiers, *([Before.name] if Before.clone.name else ()))
