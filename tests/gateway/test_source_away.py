@@ -14,7 +14,7 @@ from tests.support.kafka import Record, consume, create_topic, produce, wait_unt
 from tests.support.network.gate import Gate
 from tests.support.program import Program
 from towpath.dev import ports
-from towpath.gateway.book import GatewayBook
+from towpath.gateway.promotion.gateway_book import GatewayBook
 from towpath.ledger.entries import Promoted, PromotedPartition, PromotedTopic
 from towpath.ledger.link import open_link
 from towpath.model.nouns import TopicName

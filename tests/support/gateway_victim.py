@@ -15,8 +15,8 @@ from collections.abc import Callable
 from tests.support.archive.steps import KillingSteps
 from towpath.cli.main import main as towpath
 from towpath.cluster.admin.groups.admin import GroupAdmin
-from towpath.gateway.attempt import PromotionAttempt
-from towpath.gateway.book import GatewayBook
+from towpath.gateway.promotion.gateway_book import GatewayBook
+from towpath.gateway.promotion.promotion_attempt import PromotionAttempt
 from towpath.ledger.entries import Promoted
 from towpath.ledger.ledger import Ledger
 from towpath.model.errors import UnreachableError

@@ -15,7 +15,7 @@ from towpath.gateway.greeting import look
 from towpath.gateway.json_outputs import GatewayJson, RelayedNodeJson
 from towpath.gateway.measure import GatewayMeter, measured
 from towpath.gateway.nodes import shown
-from towpath.gateway.promotions import Promotions
+from towpath.gateway.promotion.promotion_thread import Promotions
 from towpath.gateway.server import Behind, Gateway
 from towpath.ledger.link import OpenLink, open_link
 from towpath.metering.serving import served

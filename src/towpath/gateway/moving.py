@@ -12,9 +12,9 @@ from rich.console import Group
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.cli.signals import stopping
-from towpath.gateway.asking import ask, withdraw
 from towpath.gateway.config_section import gateway_section
 from towpath.gateway.json_outputs import PromotionJson, PromotionReasonJson
+from towpath.gateway.promotion.promotion_requests import ask, withdraw
 from towpath.ledger.entries import Promotion, PromotionStage
 from towpath.ledger.link import open_link
 from towpath.model.nouns import TopicName

@@ -22,13 +22,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from towpath.gateway.book import done_state
-from towpath.gateway.closing import close_topics
-from towpath.gateway.group_move import MEMBERS, GroupMove
-from towpath.gateway.recording import record_of
-from towpath.gateway.scope import PromotionScope, lags
-from towpath.gateway.undone import UndoneError, undone, unknown
-from towpath.gateway.workplace import PromotionPlace
+from towpath.gateway.promotion.gateway_book import done_state
+from towpath.gateway.promotion.group_move import MEMBERS, GroupMove
+from towpath.gateway.promotion.mirroring_end import close_topics
+from towpath.gateway.promotion.promotion_record import record_of
+from towpath.gateway.promotion.promotion_resources import PromotionResources
+from towpath.gateway.promotion.promotion_scope import PromotionScope, lags
+from towpath.gateway.promotion.undo_errors import UndoneError, undone, unknown
 from towpath.ledger.entries import Promoted, Promotion
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, TowpathError
@@ -56,7 +56,7 @@ class PromotionAttempt:
     """
 
     def __init__(
-        self, at: PromotionPlace, asked: Promotion, scope: PromotionScope, link: OpenLink
+        self, at: PromotionResources, asked: Promotion, scope: PromotionScope, link: OpenLink
     ) -> None:
         self._at, self._asked, self._scope, self._link = at, asked, scope, link
         self._gateway, self._book, self._routes = at.gateway, at.book, at.gateway.routes

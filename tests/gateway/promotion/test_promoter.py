@@ -15,14 +15,14 @@ from tests.support.links import Link
 from towpath.cluster.connect.exchange import Versions
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import Broker
-from towpath.gateway.book import GatewayBook
 from towpath.gateway.cut import CutVerdict, SentBatch
 from towpath.gateway.drains import Drains
 from towpath.gateway.eras import FIRST_ID, told
 from towpath.gateway.nodes import RelayedNodes
-from towpath.gateway.promoter import Promoter
+from towpath.gateway.promotion.gateway_book import GatewayBook
+from towpath.gateway.promotion.promoter import Promoter
+from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.routes import Cluster, Routes
-from towpath.gateway.workplace import PromotionPlace
 from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.errors import ConfigProblem
@@ -98,7 +98,7 @@ def test_a_gateway_that_begins_asks_what_the_target_knows(link: OpenLink) -> Non
     book.begin()
     book.promote(record(link, topic, at=1 << 60))
     write(link, topic, KNOWN, 10)
-    promoter = Promoter(PromotionPlace(link, book, gateway))
+    promoter = Promoter(PromotionResources(link, book, gateway))
     assert promoter.is_behind
     assert promoter.resume() == []
     assert not promoter.is_behind
@@ -128,7 +128,7 @@ def test_what_both_clusters_forgot_is_forgotten(link: OpenLink) -> None:
     book, gateway = GatewayBook(link), Gateway()
     book.begin()
     book.promote(record(link, topic, at=1))
-    promoter = Promoter(PromotionPlace(link, book, gateway))
+    promoter = Promoter(PromotionResources(link, book, gateway))
     assert promoter.resume() == []
     assert verdict(gateway, topic, UNKNOWN, 500) is CutVerdict.SEND
     book.end()
@@ -141,7 +141,7 @@ def test_records_that_come_to_the_source_afterwards_are_named_once(link: OpenLin
     book, gateway = GatewayBook(link), Gateway()
     book.begin()
     book.promote(record(link, topic, at=1 << 60))
-    promoter = Promoter(PromotionPlace(link, book, gateway))
+    promoter = Promoter(PromotionResources(link, book, gateway))
     promoter.resume()
     batch = plain.encode([plain.Record(b"k", b"v", (), 1)])
     with Client(link.config.source, Side.SOURCE, link.source) as client:
@@ -172,7 +172,7 @@ def test_a_gateway_that_begins_knows_what_went_back(link: OpenLink) -> None:
     )
     with Client(link.config.source, Side.SOURCE, link.source) as client:
         client.produce(TopicPartition(topic, 0), first)
-    promoter = Promoter(PromotionPlace(link, book, gateway))
+    promoter = Promoter(PromotionResources(link, book, gateway))
     assert promoter.resume() == []
     routes = gateway.routes
     assert (routes.topics, routes.eras) == (set(), {topic: 1})
@@ -207,7 +207,7 @@ def test_a_source_that_does_not_answer_is_away_once_something_is_promoted(link: 
     gone = link.config.source.model_copy(update={"bootstrap": ("127.0.0.1:1",)})
     with open_link(link.config.model_copy(update={"source": gone})) as alone:
         book, gateway = GatewayBook(alone), Gateway()
-        promoter = Promoter(PromotionPlace(alone, book, gateway))
+        promoter = Promoter(PromotionResources(alone, book, gateway))
         book.begin()
         promoter.pulse()
         assert not gateway.routes.source_away, "nothing can be served without it"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
-from towpath.gateway.committed_groups import CommittedGroups
 from towpath.gateway.eras import FIRST_ID
+from towpath.gateway.promotion.committed_groups import CommittedGroups
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import GatewaySign
 from towpath.ledger.producers import is_private

@@ -9,9 +9,9 @@ from confluent_kafka import TopicPartition as Place
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import Record, create_topic, produce
 from towpath.cluster.admin import Admin
-from towpath.gateway.committed_groups import committed_groups
-from towpath.gateway.forbidding import is_transactional
-from towpath.gateway.scope import offsets_partition
+from towpath.gateway.promotion.committed_groups import committed_groups
+from towpath.gateway.promotion.obstacles import is_transactional
+from towpath.gateway.promotion.promotion_scope import offsets_partition
 from towpath.model.nouns import ProducerId, Side, TopicName, TopicPartition
 from towpath.settings import ClusterConfig
 

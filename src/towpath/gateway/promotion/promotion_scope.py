@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin.groups import GroupListing, GroupState
 from towpath.cluster.metadata import ProducerState, TopicInfo
-from towpath.gateway import forbidding
-from towpath.gateway.committed_groups import committed_groups
 from towpath.gateway.eras import FIRST_ID
+from towpath.gateway.promotion import obstacles
+from towpath.gateway.promotion.committed_groups import committed_groups
 from towpath.ledger.alive import Life, RunLife
 from towpath.ledger.link import OpenLink
 from towpath.model.groups import ClientGroup
@@ -78,7 +78,7 @@ def scope_of(
     found = link.source.topics.describe(names)
     scope = PromotionScope({name: found[name] for name in names if name in found})
     scope.mirrors = link.target.topics.describe(names)
-    scope.forbidden += forbidding.of_settings(link.config)
+    scope.forbidden += obstacles.of_settings(link.config)
     if not names:
         nothing = ReasonCode.REVERT_NOTHING if back else ReasonCode.PROMOTE_NOTHING
         scope.forbidden.append(Reason.of(nothing))
@@ -86,7 +86,7 @@ def scope_of(
         scope.forbidden.append(Reason.of(ReasonCode.PROMOTE_NO_RUN, link=link.name))
     for name in names:
         there, mirror = found.get(name), scope.mirrors.get(name)
-        scope.forbidden += forbidding.of_topic(name, there, mirror, link.books)
+        scope.forbidden += obstacles.of_topic(name, there, mirror, link.books)
     transactional = link.source.producers.transactional_ids()
     _producers(link, scope, transactional)
     _groups(link, scope, transactional, transacting)
@@ -106,7 +106,7 @@ def _producers(
     found = link.source.producers.states(scope.partitions)
     for tp, states in found.items():
         scope.producers[tp] = tuple(each for each in states if each.id >= FIRST_ID)
-    scope.forbidden += forbidding.of_producers(found, transactional, now_ms())
+    scope.forbidden += obstacles.of_producers(found, transactional, now_ms())
 
 
 def _groups(
@@ -120,7 +120,7 @@ def _groups(
     failed = [*listing.failed.values()]
     scope.forbidden += [each.reason for each in failed]
     reads = _read_by(link, listing, scope)
-    scope.forbidden += forbidding.of_groups(reads, scope.topics.keys())
+    scope.forbidden += obstacles.of_groups(reads, scope.topics.keys())
     scope.groups = {
         group: listing.groups[group.name]
         for group, topics in sorted(reads.items())
@@ -133,10 +133,10 @@ def _groups(
         writers = {
             tp: ids
             for tp, each in states.items()
-            if (ids := {one.id for one in each if forbidding.is_transactional(one, transactional)})
+            if (ids := {one.id for one in each if obstacles.is_transactional(one, transactional)})
         }
         known = committed_groups(link.config.source, link.source, writers) if writers else {}
-        scope.forbidden += forbidding.of_committers(at, states, transactional, transacting, known)
+        scope.forbidden += obstacles.of_committers(at, states, transactional, transacting, known)
 
 
 def _read_by(
@@ -148,7 +148,7 @@ def _read_by(
     offsets = link.source.groups.offsets(groups, known, telling=True)
     reads = {group: {tp.topic for tp in commits} for group, commits in offsets.items()}
     mine = {group: each for group, each in offsets.items() if reads[group] & scope.topics.keys()}
-    scope.forbidden += forbidding.of_commits(mine)
+    scope.forbidden += obstacles.of_commits(mine)
     with_members = [each for each in listing.groups.values() if each.has_members]
     for group, topics in link.source.groups.subscriptions(with_members).items():
         reads.setdefault(group, set()).update(topics)

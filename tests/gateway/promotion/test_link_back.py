@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from towpath.gateway.way_back import link_back
+from towpath.gateway.promotion.link_back import link_back
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import LinkStage
 from towpath.ledger.states import begun

@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.ledger.books import opened
 from towpath.cluster.metadata import Answers, PartitionInfo, ProducerState, TopicInfo
-from towpath.gateway import forbidding
 from towpath.gateway.eras import FIRST_ID
-from towpath.gateway.scope import lags, offsets_partition
+from towpath.gateway.promotion import obstacles
+from towpath.gateway.promotion.promotion_scope import lags, offsets_partition
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import GatewaySign
 from towpath.model.errors import ClusterError
@@ -54,14 +54,14 @@ def test_clients_that_prove_who_they_are_cannot_move(
 ) -> None:
     monkeypatch.setenv("P", "secret")
     sasl = {"mechanism": "PLAIN", "username": "u", "password": "env:P"}
-    assert codes(forbidding.of_settings(config())) == []
-    (why,) = forbidding.of_settings(config(sasl=sasl))
+    assert codes(obstacles.of_settings(config())) == []
+    (why,) = obstacles.of_settings(config(sasl=sasl))
     assert (why.code, dict(why.values)["side"]) == (ReasonCode.PROMOTE_LOGIN, "source")
     plain = config()
     tls = Tls.model_construct(cert=PemFile("c.pem", Secret("")))
     side = plain.source.model_copy(update={"tls": tls})
     certified = plain.model_copy(update={"source": side})
-    assert codes(forbidding.of_settings(certified)) == [ReasonCode.PROMOTE_CERTIFICATE]
+    assert codes(obstacles.of_settings(certified)) == [ReasonCode.PROMOTE_CERTIFICATE]
 
 
 def test_a_link_that_was_fenced_is_no_client() -> None:
@@ -71,7 +71,7 @@ def test_a_link_that_was_fenced_is_no_client() -> None:
 
     def told(state: ProducerState) -> list[ReasonCode]:
         states = Answers[TopicPartition, tuple[ProducerState, ...]]({TP: (state,)}, {})
-        return codes(forbidding.of_producers(states, {}, NOW))
+        return codes(obstacles.of_producers(states, {}, NOW))
 
     assert told(fenced) == []
     assert told(replace(fenced, epoch=0)) == [ReasonCode.PROMOTE_DIRECT]
@@ -80,8 +80,8 @@ def test_a_link_that_was_fenced_is_no_client() -> None:
 
 def test_another_gateway_is_named() -> None:
     sign = GatewaySign(link=LinkName("l"), name="other", host="h", pid=7, space="", started=1)
-    assert codes(forbidding.of_gateways([])) == []
-    (why,) = forbidding.of_gateways([sign])
+    assert codes(obstacles.of_gateways([])) == []
+    (why,) = obstacles.of_gateways([sign])
     assert why.code is ReasonCode.PROMOTE_GATEWAYS
     assert "on h, pid 7, named other" in str(why)
 
@@ -93,7 +93,7 @@ def books(**changes: Any) -> LinkBooks:
 
 
 def test_a_topic_moves_if_it_is_the_same_on_both_sides() -> None:
-    assert codes(forbidding.of_topic(NAME, THERE, THERE, books())) == []
+    assert codes(obstacles.of_topic(NAME, THERE, THERE, books())) == []
 
 
 @pytest.mark.parametrize("there", [None, THERE])
@@ -102,7 +102,7 @@ def test_a_topic_that_one_side_lacks_does_not_move(
     there: TopicInfo | None, mirror: TopicInfo | None
 ) -> None:
     lacking = [each for each in (there, mirror) if each is None]
-    found = codes(forbidding.of_topic(NAME, there, mirror, books()))
+    found = codes(obstacles.of_topic(NAME, there, mirror, books()))
     assert found == [ReasonCode.PROMOTE_ABSENT] * len(lacking)
 
 
@@ -119,7 +119,7 @@ def test_a_topic_that_one_side_lacks_does_not_move(
 def test_a_topic_that_is_another_on_the_target_does_not_move(
     there: TopicInfo, mirror: TopicInfo, known: LinkBooks, code: ReasonCode
 ) -> None:
-    assert codes(forbidding.of_topic(NAME, there, mirror, known)) == [code]
+    assert codes(obstacles.of_topic(NAME, there, mirror, known)) == [code]
 
 
 def state(number: int, *, at: int = NOW, open_since: int = -1, marked: int = -1) -> ProducerState:
@@ -127,13 +127,13 @@ def state(number: int, *, at: int = NOW, open_since: int = -1, marked: int = -1)
 
 
 def producers(*states: ProducerState, ids: dict[ProducerId, str] | None = None) -> list[Reason]:
-    return [*forbidding.of_producers(Answers({TP: states}, {}), ids or {}, NOW)]
+    return [*obstacles.of_producers(Answers({TP: states}, {}), ids or {}, NOW)]
 
 
 def test_producers_of_the_gateway_move_and_others_count_for_a_while() -> None:
     assert producers(state(FIRST_ID + 4)) == []
     assert codes(producers(state(5))) == [ReasonCode.PROMOTE_DIRECT]
-    assert producers(state(5, at=NOW - forbidding.RECENT)) == []
+    assert producers(state(5, at=NOW - obstacles.RECENT)) == []
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_transactional_producers_do_not_move(each: ProducerState) -> None:
 
 
 def test_so_many_producers_do_not_fit_into_one_record() -> None:
-    every = [state(FIRST_ID + n) for n in range(forbidding.MOST + 1)]
+    every = [state(FIRST_ID + n) for n in range(obstacles.MOST + 1)]
     assert codes(producers(*every)) == [ReasonCode.PROMOTE_PRODUCERS]
     assert producers(*every[1:]) == []
 
@@ -156,41 +156,41 @@ def test_what_is_not_known_forbids_it() -> None:
     away = Answers[TopicPartition, tuple[ProducerState, ...]](
         {}, {TP: ClusterError("source: away")}
     )
-    assert codes(forbidding.of_producers(away, {}, NOW)) == [ReasonCode.ERROR]
-    assert codes(forbidding.of_committers({TP: [GROUP]}, away, {}, set(), {})) == [ReasonCode.ERROR]
+    assert codes(obstacles.of_producers(away, {}, NOW)) == [ReasonCode.ERROR]
+    assert codes(obstacles.of_committers({TP: [GROUP]}, away, {}, set(), {})) == [ReasonCode.ERROR]
 
 
 @pytest.mark.parametrize("kind", [GroupKind.SHARE, GroupKind.STREAMS])
 def test_groups_of_other_kinds_do_not_move(kind: GroupKind) -> None:
     reads = {ClientGroup("g", kind): {NAME}}
-    assert codes(forbidding.of_groups(reads, {NAME})) == [ReasonCode.PROMOTE_GROUP_KIND]
-    assert forbidding.of_groups(reads, {TopicName("other")}) == []
+    assert codes(obstacles.of_groups(reads, {NAME})) == [ReasonCode.PROMOTE_GROUP_KIND]
+    assert obstacles.of_groups(reads, {TopicName("other")}) == []
 
 
 def test_a_group_moves_with_all_that_it_reads() -> None:
     reads = {GROUP: {NAME, TopicName("u")}, ClientGroup("h"): {TopicName("u")}}
-    (why,) = forbidding.of_groups(reads, {NAME})
+    (why,) = obstacles.of_groups(reads, {NAME})
     assert why.code is ReasonCode.PROMOTE_TOGETHER
     assert "group g also reads topic u" in str(why)
-    assert forbidding.of_groups(reads, {NAME, TopicName("u")}) == []
+    assert obstacles.of_groups(reads, {NAME, TopicName("u")}) == []
 
 
 def test_groups_that_commit_in_transactions_do_not_move() -> None:
     commits = {GROUP: {TP: Commit(4, pending=True)}, ClientGroup("h"): {TP: Commit(4)}}
-    assert codes(forbidding.of_commits(commits)) == [ReasonCode.PROMOTE_TRANSACTIONS]
+    assert codes(obstacles.of_commits(commits)) == [ReasonCode.PROMOTE_TRANSACTIONS]
     at = {TP: [GROUP]}
     states = Answers[TopicPartition, tuple[ProducerState, ...]](
         {TP: (state(5), state(6, marked=1), state(7))}, {}
     )
     ids = {ProducerId(7): "app"}
-    found = [*forbidding.of_committers(at, states, ids, set(), {})]
+    found = [*obstacles.of_committers(at, states, ids, set(), {})]
     assert codes(found) == [ReasonCode.PROMOTE_TRANSACTIONS] * 2
     assert "app commits offsets in t-0, where those of group g are" in str(found[0])
     quiet = Answers[TopicPartition, tuple[ProducerState, ...]]({TP: ()}, {})
-    assert codes(forbidding.of_committers(at, quiet, ids, {"g"}, {})) == [
+    assert codes(obstacles.of_committers(at, quiet, ids, {"g"}, {})) == [
         ReasonCode.PROMOTE_TRANSACTIONS
     ]
-    assert codes(forbidding.of_committers(at, quiet, ids, {"other"}, {})) == []
+    assert codes(obstacles.of_committers(at, quiet, ids, {"other"}, {})) == []
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_who_committed_for_other_groups_alone_forbids_nothing(
 ) -> None:
     states = Answers[TopicPartition, tuple[ProducerState, ...]]({TP: (state(5, marked=1),)}, {})
     known = {TP: {ProducerId(5): groups}}
-    found = codes(forbidding.of_committers({TP: [GROUP]}, states, {}, set(), known))
+    found = codes(obstacles.of_committers({TP: [GROUP]}, states, {}, set(), known))
     assert found == [ReasonCode.PROMOTE_TRANSACTIONS] * forbids
 
 

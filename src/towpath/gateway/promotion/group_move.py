@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 
-from towpath.gateway.forbidding import of_commits
 from towpath.gateway.gathering import Gathering
 from towpath.gateway.legs import BrokerConnection
-from towpath.gateway.scope import PromotionScope
-from towpath.gateway.undone import UndoneError, missed, undone, unknown
-from towpath.gateway.workplace import PromotionPlace
+from towpath.gateway.promotion.obstacles import of_commits
+from towpath.gateway.promotion.promotion_resources import PromotionResources
+from towpath.gateway.promotion.promotion_scope import PromotionScope
+from towpath.gateway.promotion.undo_errors import UndoneError, missed, undone, unknown
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import TowpathError
 from towpath.model.groups import ClientGroup, Commit
@@ -37,7 +37,7 @@ class GroupMove:
         scope: What moves.
     """
 
-    def __init__(self, at: PromotionPlace, link: OpenLink, scope: PromotionScope) -> None:
+    def __init__(self, at: PromotionResources, link: OpenLink, scope: PromotionScope) -> None:
         self._at, self._link, self._scope = at, link, scope
         self._routes = at.gateway.routes
 

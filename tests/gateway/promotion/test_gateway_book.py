@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.links import Link
-from towpath.gateway.asking import ask, withdraw
-from towpath.gateway.book import GatewayBook
+from towpath.gateway.promotion.gateway_book import GatewayBook
+from towpath.gateway.promotion.promotion_requests import ask, withdraw
 from towpath.ledger.entries import GatewaySign, Promoted, Promotion, PromotionStage
 from towpath.ledger.link import OpenLink, open_link
 from towpath.mirror.removal.removal import remove

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Set
 
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.gateway.eras import FIRST_ID
-from towpath.gateway.forbidding import is_transactional
-from towpath.gateway.scope import PromotionScope
-from towpath.gateway.undone import undone, unknown
+from towpath.gateway.promotion.obstacles import is_transactional
+from towpath.gateway.promotion.promotion_scope import PromotionScope
+from towpath.gateway.promotion.undo_errors import undone, unknown
 from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic, Promotion
 from towpath.ledger.link import OpenLink
 from towpath.model.nouns import TopicName, TopicPartition

@@ -11,12 +11,12 @@ from typing import Protocol, TypeVar
 
 from towpath.cluster.connect.exchange import Versions
 from towpath.cluster.metadata import Broker, Metadata
-from towpath.gateway.book import GatewayBook
 from towpath.gateway.drains import Drains
 from towpath.gateway.legs import BrokerConnection
 from towpath.gateway.nodes import RelayedNodes
+from towpath.gateway.promotion.gateway_book import GatewayBook
+from towpath.gateway.promotion.undo_errors import UndoneError, undone
 from towpath.gateway.routes import Routes
-from towpath.gateway.undone import UndoneError, undone
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ConfigProblem, TowpathError
 from towpath.model.reasons import ReasonCode
@@ -53,7 +53,7 @@ class PromotingGateway(Protocol):
 
 
 @dataclass(slots=True)
-class PromotionPlace:
+class PromotionResources:
     """The link, the ledger and the connections that promotions work with.
 
     Attributes:

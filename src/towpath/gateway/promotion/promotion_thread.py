@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Iterable
 
-from towpath.gateway.book import GatewayBook, done_state
 from towpath.gateway.measure import MoveCounts
-from towpath.gateway.promoter import Promoter
-from towpath.gateway.workplace import PromotingGateway, PromotionPlace
+from towpath.gateway.promotion.gateway_book import GatewayBook, done_state
+from towpath.gateway.promotion.promoter import Promoter
+from towpath.gateway.promotion.promotion_resources import PromotingGateway, PromotionResources
 from towpath.ledger.entries import Promotion
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import LedgerError, TowpathError
@@ -41,7 +41,7 @@ class Promotions:
     def __init__(self, link: OpenLink, gateway: PromotingGateway, stop: threading.Event) -> None:
         self._link = link
         self._book = GatewayBook(link)
-        self._at = PromotionPlace(link, self._book, gateway, stop=stop)
+        self._at = PromotionResources(link, self._book, gateway, stop=stop)
         self._promoter = Promoter(self._at)
         self._stop = stop
         self._said: dict[str, float] = {}

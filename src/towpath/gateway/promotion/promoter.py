@@ -1,6 +1,6 @@
 """Promotions from request to outcome: checks, one attempt at a time, and follow-up work.
 
-The thread beside the connections does this; `attempt.py` has the steps.
+The thread beside the connections does this; `promotion_attempt.py` has the steps.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers, ProducerState
-from towpath.gateway.attempt import PromotionAttempt
-from towpath.gateway.book import done_state
-from towpath.gateway.closing import close_topics
 from towpath.gateway.eras import own
-from towpath.gateway.forbidding import of_gateways
 from towpath.gateway.greeting import versions_of
-from towpath.gateway.scope import PromotionScope, scope_of
-from towpath.gateway.undone import UndoneError
-from towpath.gateway.way_back import copying, link_back
-from towpath.gateway.workplace import PromotionPlace
+from towpath.gateway.promotion.gateway_book import done_state
+from towpath.gateway.promotion.link_back import copying, link_back
+from towpath.gateway.promotion.mirroring_end import close_topics
+from towpath.gateway.promotion.obstacles import of_gateways
+from towpath.gateway.promotion.promotion_attempt import PromotionAttempt
+from towpath.gateway.promotion.promotion_resources import PromotionResources
+from towpath.gateway.promotion.promotion_scope import PromotionScope, scope_of
+from towpath.gateway.promotion.undo_errors import UndoneError
 from towpath.ledger.entries import Promoted, Promotion, PromotionStage
 from towpath.ledger.link import OpenLink
 from towpath.model.amounts import counted
@@ -47,7 +47,7 @@ class Promoter:
         at: What to work with.
     """
 
-    def __init__(self, at: PromotionPlace) -> None:
+    def __init__(self, at: PromotionResources) -> None:
         self._at = at
         self._stray: dict[TopicPartition, int] = {}
         self._looked = -_STRAYS
