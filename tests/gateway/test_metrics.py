@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 
 from towpath.gateway import metric_names
-from towpath.gateway.measure import (
+from towpath.gateway.gateway_counts import (
     ConnectionCounts,
     GatewayCounts,
     GatewayMeter,

@@ -16,9 +16,9 @@ from tests.support.kafka import Record, consume, create_topic, produce, wait_unt
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
 from towpath.dev import ports
-from towpath.gateway.eras import FIRST_ID
 from towpath.gateway.frames import SMALLEST
-from towpath.gateway.nodes import SHIFT
+from towpath.gateway.producer_eras import FIRST_ID
+from towpath.gateway.relayed_nodes import SHIFT
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.settings import load
 

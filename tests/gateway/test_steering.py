@@ -31,16 +31,16 @@ from kafka.protocol.producer import (
 
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from towpath.cluster.metadata import Broker, Metadata, PartitionInfo, TopicInfo
-from towpath.gateway.answers import AnswerChanges
-from towpath.gateway.eras import told
+from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.frames import FrameError, head
-from towpath.gateway.gathering import Gathering
-from towpath.gateway.nodes import RelayedNodes
-from towpath.gateway.own import OwnAnswers
+from towpath.gateway.held_members import Gathering
+from towpath.gateway.own_answers import OwnAnswers
+from towpath.gateway.producer_eras import told
+from towpath.gateway.relayed_nodes import RelayedNodes
+from towpath.gateway.request_sending import RelayedClient
+from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster, Routes
-from towpath.gateway.sending import RelayedClient
 from towpath.gateway.steering import Steering
-from towpath.gateway.steps import RequestStep
 from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic
 from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName
 from towpath.wire import plain

@@ -75,8 +75,8 @@ _MODULES = {
     "restore": "towpath.archive.commands.restore:restore",
     "kraft": "towpath.kraft.commands:kraft",
     "gateway": "towpath.gateway.commands:gateway",
-    "promote": "towpath.gateway.moving:promote",
-    "revert": "towpath.gateway.moving:revert",
+    "promote": "towpath.gateway.promote_commands:promote",
+    "revert": "towpath.gateway.promote_commands:revert",
 }
 """Commands of all products and of those beside links; a product keeps its own commands. A command
 of links has a module of its name in `mirror/commands/`."""

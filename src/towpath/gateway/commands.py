@@ -10,12 +10,12 @@ from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.cluster.connect.exchange import address_text
+from towpath.gateway.cluster_greeting import look
 from towpath.gateway.config_section import gateway_section
-from towpath.gateway.greeting import look
+from towpath.gateway.gateway_counts import GatewayMeter, measured
 from towpath.gateway.json_outputs import GatewayJson, RelayedNodeJson
-from towpath.gateway.measure import GatewayMeter, measured
-from towpath.gateway.nodes import shown
 from towpath.gateway.promotion.promotion_thread import Promotions
+from towpath.gateway.relayed_nodes import shown
 from towpath.gateway.server import Behind, Gateway
 from towpath.ledger.link import OpenLink, open_link
 from towpath.metering.serving import served

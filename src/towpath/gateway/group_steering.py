@@ -21,12 +21,19 @@ from kafka.protocol.producer import (
 )
 
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
-from towpath.gateway import crafted
 from towpath.gateway.apis import Api
 from towpath.gateway.frames import FrameError, Head
+from towpath.gateway.request_sending import Handler, RelayedClient, Sending, of_cluster
+from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import Cluster, Routes
-from towpath.gateway.sending import Handler, RelayedClient, Sending, of_cluster
-from towpath.gateway.steps import RequestStep
+from towpath.gateway.steering_answers import (
+    FENCED_EPOCH,
+    LOADING,
+    beat_refused,
+    not_synced,
+    nothing_assigned,
+    rebalancing,
+)
 
 
 class GroupSteering:
@@ -120,12 +127,12 @@ class GroupSteering:
     ) -> RequestStep:
         self._routes.seen.saw(asked.group_id, asked.member_id)
         if self._routes.gathers(asked.group_id) is not None:
-            return RequestStep(own=crafted.rebalancing(head))
+            return RequestStep(own=rebalancing(head))
         return self._of_group(asked, frame, head, client)
 
     def _sync(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
         if self._routes.gathers(asked.group_id) is not None:
-            return RequestStep(own=crafted.not_synced(head))
+            return RequestStep(own=not_synced(head))
         return self._of_group(asked, frame, head, client)
 
     def _beat(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
@@ -134,14 +141,14 @@ class GroupSteering:
         routes.seen.saw(group, member)
         gathering, epoch = routes.gathers(group), asked.member_epoch
         if gathering is not None and epoch == 0:
-            return RequestStep(own=crafted.beat_refused(head, member, crafted.LOADING))
+            return RequestStep(own=beat_refused(head, member, LOADING))
         if gathering is not None and epoch > 0:
             gathering.beats(group, member, asked.topic_partitions)
-            return RequestStep(own=crafted.nothing_assigned(head, member, epoch))
+            return RequestStep(own=nothing_assigned(head, member, epoch))
         if (group, member) in routes.rejoining:
             routes.rejoining.discard((group, member))
             if epoch > 0:
-                return RequestStep(own=crafted.beat_refused(head, member, crafted.FENCED_EPOCH))
+                return RequestStep(own=beat_refused(head, member, FENCED_EPOCH))
         return self._of_group(asked, frame, head, client)
 
 

@@ -8,9 +8,9 @@ from enum import Enum
 from uuid import UUID
 
 from towpath.cluster.metadata import Metadata
-from towpath.gateway.cut import CutTable
-from towpath.gateway.gathering import Gathering
-from towpath.gateway.seen import SeenMembers
+from towpath.gateway.cut_table import CutTable
+from towpath.gateway.held_members import Gathering
+from towpath.gateway.seen_members import SeenMembers
 from towpath.ledger.entries import Promoted, PromotedTopic
 from towpath.model.nouns import Side, TopicName, TopicPartition
 
@@ -49,7 +49,7 @@ class Routes:
         topics: The promoted topics: the target serves them.
         source_ids: Their ids at the source; `target_ids`, on the target.
         eras: How often each topic that was ever promoted went back to the source since. Brokers
-            know producers under other ids in each era (`eras.py`).
+            know producers under other ids in each era (`producer_eras.py`).
         back_ids: The ids, on both clusters, of topics that went back.
         groups: The promoted groups.
         of_source: Other groups that the source has.

@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from towpath.cluster.connect.exchange import Address, Versions, address_text
 from towpath.cluster.connect.security import ssl_context
 from towpath.cluster.metadata import Broker
-from towpath.gateway.answers import AnswerChanges
+from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import relayed
-from towpath.gateway.drains import Drains
-from towpath.gateway.legs import BrokerConnection
-from towpath.gateway.measure import ConnectionCounts, GatewayCounts, MoveCounts
-from towpath.gateway.merging import Merging
-from towpath.gateway.nodes import RelayedNode, RelayedNodes
-from towpath.gateway.own import OwnAnswers
-from towpath.gateway.relay import ClientConnection
+from towpath.gateway.broker_connections import BrokerConnection
+from towpath.gateway.client_connection import ClientConnection
+from towpath.gateway.gateway_counts import ConnectionCounts, GatewayCounts, MoveCounts
+from towpath.gateway.metadata_merging import Merging
+from towpath.gateway.own_answers import OwnAnswers
+from towpath.gateway.relayed_nodes import RelayedNode, RelayedNodes
 from towpath.gateway.routes import SOURCE, BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import Steering
+from towpath.gateway.write_drains import Drains
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
 from towpath.model.nouns import ClusterId
 from towpath.runtime import log

@@ -18,18 +18,18 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from towpath.gateway import crafted
-from towpath.gateway.answers import AnswerChanges
+from towpath.gateway import steering_answers
+from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import Api
 from towpath.gateway.frames import FrameError, Head, acks_of, with_acks
 from towpath.gateway.group_steering import GroupSteering
-from towpath.gateway.own import OwnAnswers
-from towpath.gateway.produced import taken
-from towpath.gateway.producing import Producing
+from towpath.gateway.own_answers import OwnAnswers
+from towpath.gateway.produce_requests import taken
+from towpath.gateway.produce_steering import Producing
 from towpath.gateway.recoding import decoded, recoded
+from towpath.gateway.request_sending import Handler, RelayedClient, Sending, of_cluster
+from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.routes import Cluster, Routes
-from towpath.gateway.sending import Handler, RelayedClient, Sending, of_cluster
-from towpath.gateway.steps import RequestStep, Sent
 
 _GROUP = 0
 _TOPIC = 2
@@ -111,17 +111,17 @@ class Steering:
             else routes.is_id_elsewhere(topic.topic_id, cluster)
             for topic in asked.topics
         ):
-            return RequestStep(own=crafted.elsewhere(asked, head))
+            return RequestStep(own=steering_answers.elsewhere(asked, head))
         goes_on = head.version >= _FETCH_SESSIONS and asked.session_epoch > 0
         if goes_on and client.whole_at != routes.turns:
-            return RequestStep(own=crafted.no_session(head))
+            return RequestStep(own=steering_answers.no_session(head))
         client.whole_at = routes.turns
         return self._send.to(client.home, frame, head)
 
     def _list(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
         cluster = client.home.cluster
         if any(self._routes.is_elsewhere(topic.name, cluster) for topic in asked.topics):
-            return RequestStep(own=crafted.offsets_elsewhere(asked, head))
+            return RequestStep(own=steering_answers.offsets_elsewhere(asked, head))
         return self._send.to(client.home, frame, head)
 
     # Where things are
@@ -172,7 +172,7 @@ class Steering:
             return self._send.to(of_cluster(Cluster.TARGET, client.home), frame, head)
         rest = [key for key in keys if key not in moved]
         if routes.source_away and not moved:
-            return RequestStep(own=crafted.no_coordinator(keys, head))
+            return RequestStep(own=steering_answers.no_coordinator(keys, head))
         cluster = Cluster.TARGET if routes.source_away else Cluster.SOURCE
         place = of_cluster(cluster, client.home)
         if not moved:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.ledger.books import opened
 from towpath.cluster.metadata import Answers, PartitionInfo, ProducerState, TopicInfo
-from towpath.gateway.eras import FIRST_ID
+from towpath.gateway.producer_eras import FIRST_ID
 from towpath.gateway.promotion import obstacles
 from towpath.gateway.promotion.promotion_scope import lags, offsets_partition
 from towpath.ledger.books import LinkBooks

@@ -15,14 +15,14 @@ from tests.support.links import Link
 from towpath.cluster.connect.exchange import Versions
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import Broker
-from towpath.gateway.cut import CutVerdict, SentBatch
-from towpath.gateway.drains import Drains
-from towpath.gateway.eras import FIRST_ID, told
-from towpath.gateway.nodes import RelayedNodes
+from towpath.gateway.cut_table import CutVerdict, SentBatch
+from towpath.gateway.producer_eras import FIRST_ID, told
 from towpath.gateway.promotion.gateway_book import GatewayBook
 from towpath.gateway.promotion.promoter import Promoter
 from towpath.gateway.promotion.promotion_resources import PromotionResources
+from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.routes import Cluster, Routes
+from towpath.gateway.write_drains import Drains
 from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.errors import ConfigProblem

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 
-from towpath.gateway.gathering import Gathering
-from towpath.gateway.legs import BrokerConnection
+from towpath.gateway.broker_connections import BrokerConnection
+from towpath.gateway.held_members import Gathering
 from towpath.gateway.promotion.obstacles import of_commits
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
-from towpath.gateway.eras import FIRST_ID
+from towpath.gateway.producer_eras import FIRST_ID
 from towpath.gateway.promotion.committed_groups import CommittedGroups
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import GatewaySign

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers, ProducerState
-from towpath.gateway.eras import own
-from towpath.gateway.greeting import versions_of
+from towpath.gateway.cluster_greeting import versions_of
+from towpath.gateway.producer_eras import own
 from towpath.gateway.promotion.gateway_book import done_state
 from towpath.gateway.promotion.link_back import copying, link_back
 from towpath.gateway.promotion.mirroring_end import close_topics

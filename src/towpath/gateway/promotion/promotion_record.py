@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 from towpath.cluster.metadata import Answers, ProducerState
-from towpath.gateway.eras import FIRST_ID
+from towpath.gateway.producer_eras import FIRST_ID
 from towpath.gateway.promotion.obstacles import is_transactional
 from towpath.gateway.promotion.promotion_scope import PromotionScope
 from towpath.gateway.promotion.undo_errors import undone, unknown

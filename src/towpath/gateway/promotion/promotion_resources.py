@@ -11,12 +11,12 @@ from typing import Protocol, TypeVar
 
 from towpath.cluster.connect.exchange import Versions
 from towpath.cluster.metadata import Broker, Metadata
-from towpath.gateway.drains import Drains
-from towpath.gateway.legs import BrokerConnection
-from towpath.gateway.nodes import RelayedNodes
+from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.promotion.gateway_book import GatewayBook
 from towpath.gateway.promotion.undo_errors import UndoneError, undone
+from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.routes import Routes
+from towpath.gateway.write_drains import Drains
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ConfigProblem, TowpathError
 from towpath.model.reasons import ReasonCode

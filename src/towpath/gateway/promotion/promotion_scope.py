@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin.groups import GroupListing, GroupState
 from towpath.cluster.metadata import ProducerState, TopicInfo
-from towpath.gateway.eras import FIRST_ID
+from towpath.gateway.producer_eras import FIRST_ID
 from towpath.gateway.promotion import obstacles
 from towpath.gateway.promotion.committed_groups import committed_groups
 from towpath.ledger.alive import Life, RunLife

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterable
 
-from towpath.gateway.measure import MoveCounts
+from towpath.gateway.gateway_counts import MoveCounts
 from towpath.gateway.promotion.gateway_book import GatewayBook, done_state
 from towpath.gateway.promotion.promoter import Promoter
 from towpath.gateway.promotion.promotion_resources import PromotingGateway, PromotionResources

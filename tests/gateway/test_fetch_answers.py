@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.consumer import FetchResponse
 
-from towpath.gateway.fetched import without_epochs
+from towpath.gateway.fetch_answers import without_epochs
 from towpath.gateway.frames import FrameError
-from towpath.gateway.nodes import SHIFT, shown
+from towpath.gateway.relayed_nodes import SHIFT, shown
 
 VERSIONS = range(4, 16)
 _MAGIC = 2

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from towpath.gateway.answers import AnswerChanges
+from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import Api
-from towpath.gateway.asked import CHANGES
 from towpath.gateway.frames import Head
 from towpath.gateway.recoding import Change
+from towpath.gateway.request_changes import CHANGES
+from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster
-from towpath.gateway.steps import RequestStep, Sent
 
 _WRITES = frozenset({Api.OFFSET_COMMIT, Api.TXN_OFFSET_COMMIT, Api.ADD_OFFSETS_TO_TXN})
 """Requests that a promotion waits for, besides Produce."""

@@ -12,9 +12,9 @@ from kafka.protocol.producer import InitProducerIdResponse
 from towpath.cluster.codes import UNSUPPORTED_VERSION
 from towpath.cluster.connect.exchange import Versions
 from towpath.gateway.apis import Api
-from towpath.gateway.asked import initial
-from towpath.gateway.eras import FIRST_ID, IDS
 from towpath.gateway.frames import Head
+from towpath.gateway.producer_eras import FIRST_ID, IDS
+from towpath.gateway.request_changes import initial
 
 _EPOCH = 0
 

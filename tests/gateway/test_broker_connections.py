@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import struct
 
-from towpath.gateway.drains import DOUBT, Drains
-from towpath.gateway.legs import BrokerConnection
+from towpath.gateway.broker_connections import BrokerConnection
+from towpath.gateway.write_drains import DOUBT, Drains
 
 
 class Wire(asyncio.Transport):

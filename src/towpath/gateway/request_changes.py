@@ -15,10 +15,10 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import OffsetCommitRequest
 from kafka.protocol.producer import InitProducerIdRequest, TxnOffsetCommitRequest
 
-from towpath.gateway.answers import BROKER, NO_EPOCH
+from towpath.gateway.answer_changes import BROKER, NO_EPOCH
 from towpath.gateway.apis import Api
-from towpath.gateway.nodes import hidden
 from towpath.gateway.recoding import Change, decoded, recoded
+from towpath.gateway.relayed_nodes import hidden
 
 
 def initial(frame: bytes | bytearray, version: int) -> Any:

@@ -12,9 +12,9 @@ from typing import Any
 
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from towpath.gateway.cut import Place, SentBatch
-from towpath.gateway.eras import stamped
+from towpath.gateway.cut_table import Place, SentBatch
 from towpath.gateway.frames import FrameError
+from towpath.gateway.producer_eras import stamped
 from towpath.gateway.recoding import decoded
 
 _HEADER = struct.Struct(">i4xi")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from towpath.gateway.legs import BrokerConnection
+from towpath.gateway.broker_connections import BrokerConnection
 
 DOUBT = 10.0
 """Seconds for which a broker may still write what it got on a connection that ended."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.gateway.cut import KNOWN, CutTable, CutVerdict, SentBatch
+from towpath.gateway.cut_table import KNOWN, CutTable, CutVerdict, SentBatch
 from towpath.ledger.entries import LastBatch, PromotedPartition, PromotedTopic
 from towpath.model.nouns import TopicId, TopicName
 

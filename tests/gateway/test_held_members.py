@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from towpath.gateway.gathering import Gathering
+from towpath.gateway.held_members import Gathering
 from towpath.gateway.routes import Routes
-from towpath.gateway.seen import SeenMembers
+from towpath.gateway.seen_members import SeenMembers
 
 
 def test_members_come_by_asking_to_join_or_by_giving_back() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from towpath.gateway.eras import own
+from towpath.gateway.producer_eras import own
 from towpath.ledger.entries import PromotedTopic
 
 _SEQUENCES = 1 << 31

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 
-from towpath.gateway.answers import AnswerChanges
-from towpath.gateway.legs import BrokerConnection
-from towpath.gateway.measure import ConnectionCounts
-from towpath.gateway.nodes import RelayedNodes
-from towpath.gateway.own import OwnAnswers
-from towpath.gateway.relay import ClientConnection
+from towpath.gateway.answer_changes import AnswerChanges
+from towpath.gateway.broker_connections import BrokerConnection
+from towpath.gateway.client_connection import ClientConnection
+from towpath.gateway.gateway_counts import ConnectionCounts
+from towpath.gateway.own_answers import OwnAnswers
+from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.routes import SOURCE, BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import Steering
 from towpath.model.nouns import ClusterId

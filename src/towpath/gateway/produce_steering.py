@@ -6,17 +6,17 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from towpath.gateway import crafted, produced
-from towpath.gateway.cut import CutVerdict, SentBatch
-from towpath.gateway.cut import Place as Partition
+from towpath.gateway import produce_requests, steering_answers
+from towpath.gateway.cut_table import CutVerdict, SentBatch
+from towpath.gateway.cut_table import Place as Partition
 from towpath.gateway.frames import FrameError, Head
+from towpath.gateway.request_steps import Joined, RequestStep, Sent
 from towpath.gateway.routes import BrokerPlace, Cluster, Routes
-from towpath.gateway.steps import Joined, RequestStep, Sent
 
 _REFUSED: Mapping[CutVerdict, int] = {
-    CutVerdict.REPEAT: crafted.DUPLICATE_SEQUENCE,
-    CutVerdict.FENCED: crafted.OLD_EPOCH,
-    CutVerdict.EARLY: crafted.NOT_LEADER,
+    CutVerdict.REPEAT: steering_answers.DUPLICATE_SEQUENCE,
+    CutVerdict.FENCED: steering_answers.OLD_EPOCH,
+    CutVerdict.EARLY: steering_answers.NOT_LEADER,
 }
 """Verdicts that the gateway tells itself, and how. A repeat is a success to every client; it has no
 offset, as the source has told that in the answer that was lost."""
@@ -40,14 +40,14 @@ class Producing:
 
         The step is `None` where it has to wait.
         """
-        asked = produced.opened(frame, head.version)
-        names = produced.names(asked)
+        asked = produce_requests.opened(frame, head.version)
+        names = produce_requests.names(asked)
         routes = self._routes
         if not routes.held.isdisjoint(names):
             return None, False
         if home.cluster is Cluster.SOURCE and routes.eras.keys().isdisjoint(names):
             return None, True
-        batches = produced.batches(asked)
+        batches = produce_requests.batches(asked)
         codes: dict[Partition, int] = {}
         parts: dict[BrokerPlace, list[Partition]] = defaultdict(list)
         for place, batch in batches.items():
@@ -55,7 +55,7 @@ class Producing:
             if verdict is CutVerdict.WAIT:
                 return None, False
             if to is None:
-                codes[place] = _REFUSED.get(verdict, crafted.NOT_LEADER)
+                codes[place] = _REFUSED.get(verdict, steering_answers.NOT_LEADER)
             else:
                 parts[to].append(place)
         return self._sent(asked, batches, codes, parts, silent=silent), False
@@ -91,13 +91,13 @@ class Producing:
         *,
         silent: bool,
     ) -> RequestStep:
-        said = produced.refusals(codes)
-        away = lambda place: produced.refusals({place: crafted.NOT_LEADER})[place]  # noqa: E731
+        said = produce_requests.refusals(codes)
+        away = lambda place: produce_requests.refusals({place: steering_answers.NOT_LEADER})[place]  # noqa: E731
         if not parts:
-            return RequestStep(own=b"" if silent else produced.answer(asked, said, away))
+            return RequestStep(own=b"" if silent else produce_requests.answer(asked, said, away))
         sends = []
         for to, places in parts.items():
-            request = produced.part(asked, places, self._routes.eras)
+            request = produce_requests.part(asked, places, self._routes.eras)
             sends.append(Sent(to, request, None, writes=True))
             for place in places:
                 self._routes.table.sent(place, batches[place])
@@ -118,14 +118,14 @@ class Producing:
         def join(answers: Sequence[bytes | bytearray | None]) -> bytes:
             found, waited = dict(said), False
             for places, answer in zip(parts.values(), answers, strict=True):
-                told = {} if answer is None else produced.results(answer, asked.API_VERSION)
+                told = {} if answer is None else produce_requests.results(answer, asked.API_VERSION)
                 found |= told
                 for place in places:
-                    code = told[place].error_code if place in told else crafted.NOT_LEADER
-                    taken = code in {0, crafted.DUPLICATE_SEQUENCE}
+                    code = told[place].error_code if place in told else steering_answers.NOT_LEADER
+                    taken = code in {0, steering_answers.DUPLICATE_SEQUENCE}
                     waited |= self._routes.table.answered(place, batches[place], taken=taken)
             if waited:
                 self._wake()
-            return produced.answer(asked, found, away)
+            return produce_requests.answer(asked, found, away)
 
         return join

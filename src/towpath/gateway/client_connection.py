@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.frames import SMALLEST, FrameError, Frames, Head, head
-from towpath.gateway.legs import BrokerConnection
-from towpath.gateway.measure import ConnectionCounts
+from towpath.gateway.gateway_counts import ConnectionCounts
+from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.routes import BrokerPlace
 from towpath.gateway.steering import Steering
-from towpath.gateway.steps import RequestStep, Sent
 
 
 class Told(Protocol):

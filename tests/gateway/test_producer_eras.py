@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.gateway.eras import FIRST_ID, IDS, own, stamped, told
+from towpath.gateway.producer_eras import FIRST_ID, IDS, own, stamped, told
 from towpath.wire import plain
 from towpath.wire.header import BatchHeader
 

@@ -18,10 +18,10 @@ from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 from towpath.cluster.messages import ConsumerGroupHeartbeatResponse
 from towpath.cluster.metadata import Broker
 from towpath.gateway.apis import Api
-from towpath.gateway.fetched import without_epochs
-from towpath.gateway.merging import Merging
-from towpath.gateway.nodes import RelayedNodes
+from towpath.gateway.fetch_answers import without_epochs
+from towpath.gateway.metadata_merging import Merging
 from towpath.gateway.recoding import Change, recoded
+from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.model.nouns import ClusterId
 
 NO_EPOCH = -1

@@ -8,7 +8,7 @@ from kafka.protocol.admin import DescribeClusterResponse
 from kafka.protocol.metadata import MetadataResponse
 
 from towpath.cluster.metadata import TopicInfo
-from towpath.gateway.nodes import RelayedNodes
+from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.routes import Routes
 from towpath.model.nouns import TopicName
 
