@@ -25,8 +25,8 @@ from towpath.mirror.failback.failback import failback
 from towpath.mirror.failback.request import FailbackRequest
 from towpath.mirror.failback.salvaged import ReplayWish, replay_salvaged
 from towpath.mirror.failover.failover import failover
-from towpath.mirror.failover.look import FailoverScope
 from towpath.mirror.failover.request import FailoverRequest
+from towpath.mirror.failover.state_before_failover import FailoverScope
 from towpath.model.errors import LinkHeldError
 from towpath.model.nouns import Side
 from towpath.settings import load

@@ -15,8 +15,8 @@ from towpath.cluster.admin.groups.admin import GroupAdmin
 from towpath.cluster.admin.producers import ProducerAdmin
 from towpath.ledger.ledger import Ledger
 from towpath.mirror.failover.failover import failover
-from towpath.mirror.failover.look import FailoverScope
 from towpath.mirror.failover.request import FailoverRequest
+from towpath.mirror.failover.state_before_failover import FailoverScope
 from towpath.model.nouns import TopicName
 from towpath.settings import load
 

@@ -11,8 +11,8 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Client, Records
 from towpath.dataframes.errors import RecordsLostError, TopicMadeAgainError
+from towpath.dataframes.query_warnings import tell
 from towpath.dataframes.ranges import OffsetRange
-from towpath.dataframes.telling import tell
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import Side
 from towpath.runtime.deadline import Deadline

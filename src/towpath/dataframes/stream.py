@@ -15,9 +15,9 @@ from typing_extensions import override
 from towpath.cluster.admin import Admin
 from towpath.dataframes.errors import TopicMadeAgainError
 from towpath.dataframes.options import LATEST, OffsetBound, SourceOptions
+from towpath.dataframes.query_warnings import tell
 from towpath.dataframes.ranges import OffsetRange, offsets_at, places_of, spread, topics_of
 from towpath.dataframes.source import rows_of
-from towpath.dataframes.telling import tell
 from towpath.model.nouns import Side, TopicId, TopicName, TopicPartition
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from tests.support.ledger.books import TP, opened
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Cut, LinkStage, LinkState, Opened
 from towpath.mirror.failback.divergence import Divergence
+from towpath.mirror.failback.divergence_search import FailbackLook
 from towpath.mirror.failback.failback import failback
 from towpath.mirror.failback.failback_plan import (
     FailbackPlan,
@@ -20,7 +21,6 @@ from towpath.mirror.failback.failback_plan import (
     refusal,
     require_same_answer,
 )
-from towpath.mirror.failback.look import FailbackLook
 from towpath.mirror.failback.request import FailbackRequest
 from towpath.mirror.failback.scope import require_over
 from towpath.model.errors import ConfigError, LedgerError

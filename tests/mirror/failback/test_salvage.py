@@ -20,7 +20,7 @@ from towpath.ledger.wishes import read_begun, signature
 from towpath.mirror.errors import SalvageDiffersError
 from towpath.mirror.failback.clusters import BothClusters, both_clusters
 from towpath.mirror.failback.divergence import Divergence
-from towpath.mirror.failback.look import look
+from towpath.mirror.failback.divergence_search import look
 from towpath.mirror.failback.salvage.format import ORIGIN
 from towpath.mirror.failback.salvage.replay import SalvageReplay, salvaged_partitions
 from towpath.mirror.failback.salvage.replay import look as look_at_salvage

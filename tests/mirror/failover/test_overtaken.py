@@ -17,8 +17,8 @@ from towpath.dev.broker import LocalCluster
 from towpath.mirror.failback.failback import failback
 from towpath.mirror.failback.request import FailbackRequest
 from towpath.mirror.failover.failover import failover
-from towpath.mirror.failover.look import FailoverScope
 from towpath.mirror.failover.request import FailoverRequest
+from towpath.mirror.failover.state_before_failover import FailoverScope
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import Side, TopicName
 

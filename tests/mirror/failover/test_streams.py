@@ -16,8 +16,8 @@ from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.mirror.failover.failover import failover
-from towpath.mirror.failover.look import FailoverScope
 from towpath.mirror.failover.request import FailoverRequest
+from towpath.mirror.failover.state_before_failover import FailoverScope
 from towpath.model.nouns import Side
 from towpath.model.reasons import ReasonCode
 

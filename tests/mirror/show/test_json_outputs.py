@@ -36,8 +36,8 @@ from towpath.ledger.entries import (
 from towpath.ledger.events import Event, Origin
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.ledger.rates import Limits
+from towpath.mirror.failover.failover_plan import FailoverPlan
 from towpath.mirror.failover.partitions import PartitionPlan
-from towpath.mirror.failover.plan import FailoverPlan
 from towpath.mirror.failover.request import FailoverReport
 from towpath.mirror.show import failover_json as failover
 from towpath.mirror.show import groups_picture as groups

@@ -24,9 +24,9 @@ from towpath.cluster.admin.transactions import ProducerEpoch, Transactions
 from towpath.cluster.connect.control import may_pass
 from towpath.cluster.connect.retrying import retried
 from towpath.dataframes.errors import LateCommitError, TornBatchError
+from towpath.dataframes.query_warnings import tell
 from towpath.dataframes.sink.messages import DriverTurn, TaskWritten
 from towpath.dataframes.sink.options import SinkOptions
-from towpath.dataframes.telling import tell
 from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import TopicPartition

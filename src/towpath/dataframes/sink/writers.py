@@ -13,10 +13,10 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter
 from typing_extensions import override
 
 from towpath.cluster.admin import Admin
+from towpath.dataframes.query_warnings import tell
 from towpath.dataframes.sink.commits import Committer, Decision, task_id
 from towpath.dataframes.sink.messages import DriverTurn, TaskPlace, TaskWritten
 from towpath.dataframes.sink.options import SinkOptions
-from towpath.dataframes.telling import tell
 from towpath.model.nouns import Side
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from towpath.cli.signals import stopping
 from towpath.ledger.entries import LinkState
 from towpath.mirror.commands.pausing import names
 from towpath.mirror.failover.failover import failover as fail_over
-from towpath.mirror.failover.look import FailoverScope
-from towpath.mirror.failover.plan import FailoverPlan
+from towpath.mirror.failover.failover_plan import FailoverPlan
 from towpath.mirror.failover.request import FailoverReport, FailoverRequest
+from towpath.mirror.failover.state_before_failover import FailoverScope
 from towpath.mirror.failover.undoing import undo as take_back
 from towpath.mirror.show.failover_json import as_json
 from towpath.mirror.show.failover_picture import done_lines, plan_picture

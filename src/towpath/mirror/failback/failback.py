@@ -30,6 +30,7 @@ from towpath.ledger.wishes import read_begun
 from towpath.mirror.failback.back_file import BackFile, back_file, back_name
 from towpath.mirror.failback.clusters import BothClusters, both_clusters
 from towpath.mirror.failback.divergence import Divergence
+from towpath.mirror.failback.divergence_search import FailbackLook, look
 from towpath.mirror.failback.failback_plan import (
     FailbackPlan,
     borders,
@@ -37,7 +38,6 @@ from towpath.mirror.failback.failback_plan import (
     require_same_answer,
     salvaged,
 )
-from towpath.mirror.failback.look import FailbackLook, look
 from towpath.mirror.failback.request import FailbackReport, FailbackRequest
 from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
 from towpath.mirror.failback.salvage.unfinished import unfinished

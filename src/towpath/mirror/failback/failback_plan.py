@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from towpath.ledger.books import PartitionBooks
 from towpath.ledger.entries import Cut, LinkStage, LinkState, Salvaged
 from towpath.mirror.failback.divergence import Divergence, LoneRecords
-from towpath.mirror.failback.look import FailbackLook
+from towpath.mirror.failback.divergence_search import FailbackLook
 from towpath.mirror.failback.salvage.unfinished import UnfinishedSalvage
 from towpath.model.amounts import counted
 from towpath.model.errors import LedgerError

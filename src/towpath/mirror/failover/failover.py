@@ -24,11 +24,11 @@ from towpath.ledger.moves import Moves
 from towpath.ledger.states import OneWay, RemovedState, Reversed, Stopped
 from towpath.ledger.wishes import read_begun, require_copied
 from towpath.mirror.failover.fencing import Fencing
-from towpath.mirror.failover.look import Looker
+from towpath.mirror.failover.group_positions import PositionPlan, held_groups
 from towpath.mirror.failover.partitions import with_known
-from towpath.mirror.failover.positions import PositionPlan, held_groups
 from towpath.mirror.failover.request import FailoverReport, FailoverRequest
 from towpath.mirror.failover.sealing import Sealing, require_drain
+from towpath.mirror.failover.state_before_failover import Looker
 from towpath.mirror.mm2.publish import publishing
 from towpath.mirror.twin import require_no_twin
 from towpath.model.amounts import shortened

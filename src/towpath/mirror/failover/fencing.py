@@ -12,9 +12,9 @@ from towpath.ledger.link import OpenLink
 from towpath.ledger.moves import Moves
 from towpath.ledger.states import Sealed
 from towpath.mirror.failover.cuts import cut_of
-from towpath.mirror.failover.look import Looker
 from towpath.mirror.failover.partitions import PartitionPlan
 from towpath.mirror.failover.request import FailoverReport, FailoverRequest
+from towpath.mirror.failover.state_before_failover import Looker
 from towpath.model.nouns import Side, TargetOffset, TopicPartition
 from towpath.records.target.fences import Fence, Fenced, Fencer, fence_of, fence_transactions
 from towpath.runtime.clock import now_ms

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from towpath.groups.model import SyncReport
 from towpath.ledger.entries import LinkState
-from towpath.mirror.failover.look import FailoverScope
-from towpath.mirror.failover.plan import FailoverPlan
+from towpath.mirror.failover.failover_plan import FailoverPlan
+from towpath.mirror.failover.state_before_failover import FailoverScope
 from towpath.records.target.fences import Fenced
 
 Telling = Callable[[str, int, int], None]

@@ -11,9 +11,9 @@ from towpath.ledger.link import OpenLink
 from towpath.ledger.moves import Moves, sealed, undone
 from towpath.ledger.states import Draining, Mirroring
 from towpath.mirror.failover.drain import Drain
-from towpath.mirror.failover.look import Looker
-from towpath.mirror.failover.plan import FailoverPlan
+from towpath.mirror.failover.failover_plan import FailoverPlan
 from towpath.mirror.failover.request import FailoverReport, FailoverRequest
+from towpath.mirror.failover.state_before_failover import Looker
 from towpath.model.amounts import counted, shortened
 from towpath.model.errors import LedgerError, LinkHeldError, StoppedError
 from towpath.plan.lease import Lease, last_signs

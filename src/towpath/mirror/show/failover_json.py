@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from towpath.groups.model import GroupReport
 from towpath.ledger.entries import LinkState
+from towpath.mirror.failover.failover_plan import FailoverPlan
+from towpath.mirror.failover.group_positions import PositionPlan
 from towpath.mirror.failover.partitions import UNKNOWN, PartitionPlan
-from towpath.mirror.failover.plan import FailoverPlan
-from towpath.mirror.failover.positions import PositionPlan
 from towpath.mirror.failover.request import FailoverReport
 from towpath.mirror.show.failover_picture import client_lines
 from towpath.mirror.show.failover_shapes import (

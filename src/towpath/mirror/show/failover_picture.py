@@ -11,9 +11,9 @@ from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import line
 from towpath.groups.keeping import holds_until
 from towpath.groups.settle import SESSION
+from towpath.mirror.failover.failover_plan import FailoverPlan, by_group
+from towpath.mirror.failover.group_positions import PositionPlan, held_groups
 from towpath.mirror.failover.partitions import UNKNOWN, PartitionPlan
-from towpath.mirror.failover.plan import FailoverPlan, by_group
-from towpath.mirror.failover.positions import PositionPlan, held_groups
 from towpath.mirror.failover.request import FailoverReport
 from towpath.model.amounts import count, counted, shortened, span
 from towpath.runbook import pointers

@@ -9,8 +9,8 @@ from functools import cached_property
 from towpath.groups.model import SyncReport
 from towpath.ledger.alive import RunLife
 from towpath.ledger.entries import LinkState
+from towpath.mirror.failover.group_positions import PositionPlan, SplitGroup, position_plan
 from towpath.mirror.failover.partitions import UNKNOWN, PartitionPlan
-from towpath.mirror.failover.positions import PositionPlan, SplitGroup, position_plan
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import LinkName, TopicName, TopicPartition
 

@@ -20,6 +20,8 @@ from towpath.ledger.moves import halfway
 from towpath.ledger.producers import of_generation
 from towpath.mirror.failover.beyond import ahead_of, committed_beyond
 from towpath.mirror.failover.cuts import cut_of
+from towpath.mirror.failover.failover_plan import FailoverPlan
+from towpath.mirror.failover.group_positions import split_groups, without_rights
 from towpath.mirror.failover.partitions import (
     UNKNOWN,
     PartitionPlan,
@@ -27,8 +29,6 @@ from towpath.mirror.failover.partitions import (
     standing_cut,
     with_known,
 )
-from towpath.mirror.failover.plan import FailoverPlan
-from towpath.mirror.failover.positions import split_groups, without_rights
 from towpath.mirror.failover.source_ends import SourceEnds, source_ends
 from towpath.model.errors import ClusterError, RefusedError, UnreachableError
 from towpath.model.nouns import (

@@ -19,16 +19,16 @@ from towpath.ledger.producers import producer_id
 from towpath.mirror.failover.beyond import ahead_of
 from towpath.mirror.failover.cuts import cut_of
 from towpath.mirror.failover.drain import Drain
-from towpath.mirror.failover.look import held_by
+from towpath.mirror.failover.failover_plan import FailoverPlan
+from towpath.mirror.failover.group_positions import held_groups, split_groups, without_rights
 from towpath.mirror.failover.partitions import (
     UNKNOWN,
     PartitionPlan,
     partition_plan,
     with_known,
 )
-from towpath.mirror.failover.plan import FailoverPlan
-from towpath.mirror.failover.positions import held_groups, split_groups, without_rights
 from towpath.mirror.failover.sealing import require_drain
+from towpath.mirror.failover.state_before_failover import held_by
 from towpath.model.errors import LedgerError
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import (
