@@ -6,7 +6,7 @@ import asyncio
 import struct
 
 from towpath.gateway.broker_connections import BrokerConnection
-from towpath.gateway.write_drains import DOUBT, Drains
+from towpath.gateway.write_drains import DOUBT, WriteDrains
 
 
 class Wire(asyncio.Transport):
@@ -50,7 +50,7 @@ def answer(correlation: int) -> bytes:
 
 
 def test_what_a_client_wrote_before_it_left_reaches_the_broker() -> None:
-    drains, wire = Drains(lambda: 0.0), Wire()
+    drains, wire = WriteDrains(lambda: 0.0), Wire()
     leg = BrokerConnection(Sender(), drains)
     leg.send(b"records", 1, lambda _: None, writes=True)
     leg.leave()
@@ -66,7 +66,7 @@ def test_what_a_client_wrote_before_it_left_reaches_the_broker() -> None:
 
 def test_a_connection_that_breaks_with_records_on_it_leaves_a_doubt() -> None:
     now = 100.0
-    drains = Drains(lambda: now)
+    drains = WriteDrains(lambda: now)
     answers: list[object] = []
     leg = BrokerConnection(Sender(), drains)
     leg.send(b"records", 1, answers.append, writes=True)
@@ -79,7 +79,7 @@ def test_a_connection_that_breaks_with_records_on_it_leaves_a_doubt() -> None:
 
 
 def test_a_connection_that_never_stood_leaves_none() -> None:
-    drains = Drains(lambda: 100.0)
+    drains = WriteDrains(lambda: 100.0)
     leg = BrokerConnection(Sender(), drains)
     leg.send(b"records", 1, lambda _: None, writes=True)
     leg.failed("it is away")
@@ -89,7 +89,7 @@ def test_a_connection_that_never_stood_leaves_none() -> None:
 def test_a_client_does_not_wait_for_a_connection_that_broke() -> None:
     """It may have others, to the other cluster, and goes on with them."""
     sender = Sender()
-    leg = BrokerConnection(sender, Drains(lambda: 100.0))
+    leg = BrokerConnection(sender, WriteDrains(lambda: 100.0))
     leg.connection_made(Wire())
     leg.pause_writing()
     assert sender.slow == {leg}

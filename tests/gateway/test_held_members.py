@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from towpath.gateway.held_members import Gathering
+from towpath.gateway.held_members import HeldMembers
 from towpath.gateway.routes import Routes
 from towpath.gateway.seen_members import SeenMembers
 
 
 def test_members_come_by_asking_to_join_or_by_giving_back() -> None:
-    gathering = Gathering(frozenset({"c", "n"}), {"n": frozenset({"idle"})})
+    gathering = HeldMembers(frozenset({"c", "n"}), {"n": frozenset({"idle"})})
     members = {"c": ["a", "b"], "n": ["x", "idle"]}
     gathering.joins("c", "a")
     gathering.beats("n", "x", None)
@@ -22,13 +22,13 @@ def test_members_come_by_asking_to_join_or_by_giving_back() -> None:
 
 
 def test_a_member_that_left_is_not_waited_for() -> None:
-    gathering = Gathering(frozenset({"c"}))
+    gathering = HeldMembers(frozenset({"c"}))
     assert gathering.missing({"c": ["a"]}) == {"c": ["a"]}
     assert gathering.missing({"c": []}) == {}
 
 
 def test_members_that_were_gathered_in_vain_join_anew() -> None:
-    routes = Routes(held=frozenset({"t"}), gathering=Gathering(frozenset({"n"})))
+    routes = Routes(held=frozenset({"t"}), gathering=HeldMembers(frozenset({"n"})))
     assert routes.gathering is not None
     routes.gathering.beats("n", "x", [])
     routes.undo()

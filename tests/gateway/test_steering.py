@@ -33,7 +33,7 @@ from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGrou
 from towpath.cluster.metadata import Broker, Metadata, PartitionInfo, TopicInfo
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.frames import FrameError, head
-from towpath.gateway.held_members import Gathering
+from towpath.gateway.held_members import HeldMembers
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.producer_eras import told
 from towpath.gateway.relayed_nodes import RelayedNodes
@@ -218,7 +218,7 @@ def test_transactions_for_what_is_promoted_end() -> None:
 
 
 def test_transactions_wait_while_topics_and_groups_are_held() -> None:
-    routes = Routes(held=frozenset({"held"}), gathering=Gathering(frozenset({"g"}), closed=True))
+    routes = Routes(held=frozenset({"held"}), gathering=HeldMembers(frozenset({"g"}), closed=True))
     for message in (add_partitions("held"), add_offsets("g"), commit_in_transaction("g")):
         assert step(routes, message, 3) is None
     for message in (add_partitions("free"), add_offsets("h"), commit_in_transaction("h")):
@@ -376,7 +376,7 @@ def join() -> Any:
 
 
 def test_a_classic_member_commits_and_its_join_is_held() -> None:
-    gathering = Gathering(frozenset({"g"}))
+    gathering = HeldMembers(frozenset({"g"}))
     routes = Routes(gathering=gathering)
     beat = step(routes, heartbeat(), 4)
     assert beat is not None
@@ -412,7 +412,7 @@ def said_of(found: RequestStep | None) -> Any:
 
 
 def test_a_member_of_kip_848_gives_back_what_it_has() -> None:
-    gathering = Gathering(frozenset({"g"}))
+    gathering = HeldMembers(frozenset({"g"}))
     routes = Routes(gathering=gathering)
     answer = said_of(step(routes, beat(4), 0))
     assert (answer.error_code, answer.member_epoch) == (0, 4)
@@ -490,7 +490,7 @@ def test_a_topic_that_is_back_and_moves_again_keeps_the_ids_of_its_era() -> None
 
 def test_a_member_that_was_gathered_in_vain_on_the_target_joins_anew_there() -> None:
     routes = promoted()
-    routes.gathering = Gathering(frozenset({"g"}))
+    routes.gathering = HeldMembers(frozenset({"g"}))
     step(routes, beat(4, []), 0)
     routes.undo()
     assert said_of(step(routes, beat(4), 0)).error_code == 110

@@ -19,7 +19,7 @@ from towpath.cluster.messages import ConsumerGroupHeartbeatResponse
 from towpath.cluster.metadata import Broker
 from towpath.gateway.apis import Api
 from towpath.gateway.fetch_answers import without_epochs
-from towpath.gateway.metadata_merging import Merging
+from towpath.gateway.metadata_merging import MetadataMerging
 from towpath.gateway.recoding import Change, recoded
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.model.nouns import ClusterId
@@ -43,7 +43,7 @@ class AnswerChanges:
     """
 
     def __init__(
-        self, nodes: RelayedNodes, cluster: ClusterId, merging: Merging | None = None
+        self, nodes: RelayedNodes, cluster: ClusterId, merging: MetadataMerging | None = None
     ) -> None:
         self._nodes, self._cluster, self._merging = nodes, cluster, merging
         decoded: dict[Api, tuple[Any, Callable[[Any], None]]] = {

@@ -14,7 +14,7 @@ from towpath.gateway.cluster_greeting import look
 from towpath.gateway.config_section import gateway_section
 from towpath.gateway.gateway_counts import GatewayMeter, measured
 from towpath.gateway.json_outputs import GatewayJson, RelayedNodeJson
-from towpath.gateway.promotion.promotion_thread import Promotions
+from towpath.gateway.promotion.promotion_thread import PromotionThread
 from towpath.gateway.relayed_nodes import shown
 from towpath.gateway.server import Behind, Gateway
 from towpath.ledger.link import OpenLink, open_link
@@ -48,7 +48,7 @@ async def _serve(
 ) -> Gateway:
     gateway = Gateway(link.config, section, behind)
     gateway.routes.source_away = behind.away is not None
-    promotions = Promotions(link, gateway, stop)
+    promotions = PromotionThread(link, gateway, stop)
     promotions.begin()
     out = console(stderr=True)
     if behind.away is not None:
@@ -71,7 +71,7 @@ async def _serve(
     return gateway
 
 
-async def _count(meter: GatewayMeter, gateway: Gateway, promotions: Promotions) -> None:
+async def _count(meter: GatewayMeter, gateway: Gateway, promotions: PromotionThread) -> None:
     """Tell the meter each second what is counted."""
     while True:
         meter.tell(gateway.counted(promotions.counts))

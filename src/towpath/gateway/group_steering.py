@@ -23,7 +23,7 @@ from kafka.protocol.producer import (
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
 from towpath.gateway.apis import Api
 from towpath.gateway.frames import FrameError, Head
-from towpath.gateway.request_sending import Handler, RelayedClient, Sending, of_cluster
+from towpath.gateway.request_sending import Handler, RelayedClient, RequestSending, of_cluster
 from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import Cluster, Routes
 from towpath.gateway.steering_answers import (
@@ -47,7 +47,7 @@ class GroupSteering:
         handlers: What decodes a request and what handles it, by its API key.
     """
 
-    def __init__(self, send: Sending, routes: Routes) -> None:
+    def __init__(self, send: RequestSending, routes: Routes) -> None:
         self._send, self._routes = send, routes
         of_groups: Mapping[int, tuple[Any, Handler]] = {
             Api.OFFSET_COMMIT: (OffsetCommitRequest, self._commit),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Gathering:
+class HeldMembers:
     """The group members that are awaited before their groups move, and those that came.
 
     Attributes:

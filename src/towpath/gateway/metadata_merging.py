@@ -16,7 +16,7 @@ _NO_LEADER = 5
 """Kafka's code LEADER_NOT_AVAILABLE: clients ask again."""
 
 
-class Merging:
+class MetadataMerging:
     """Adds promoted topics and the target's brokers to answers of the source.
 
     Args:

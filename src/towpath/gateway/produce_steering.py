@@ -22,7 +22,7 @@ _REFUSED: Mapping[CutVerdict, int] = {
 offset, as the source has told that in the answer that was lost."""
 
 
-class Producing:
+class ProduceSteering:
     """Decides which cluster gets a Produce request, or whether it waits.
 
     Args:

@@ -33,7 +33,7 @@ Handler = Callable[[Any, bytearray, Head, RelayedClient], RequestStep | None]
 """Handles a decoded request; `None` where it has to wait."""
 
 
-class Sending:
+class RequestSending:
     """Relays requests to brokers.
 
     Args:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from towpath.cluster.metadata import Metadata
 from towpath.gateway.cut_table import CutTable
-from towpath.gateway.held_members import Gathering
+from towpath.gateway.held_members import HeldMembers
 from towpath.gateway.seen_members import SeenMembers
 from towpath.ledger.entries import Promoted, PromotedTopic
 from towpath.model.nouns import Side, TopicName, TopicPartition
@@ -65,7 +65,7 @@ class Routes:
     """
 
     held: frozenset[str] = frozenset()
-    gathering: Gathering | None = None
+    gathering: HeldMembers | None = None
     topics: set[str] = field(default_factory=set)
     eras: dict[str, int] = field(default_factory=dict)
     back_ids: dict[UUID, str] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class Routes:
         """Whether the target serves a group."""
         return group in self.groups or (self.is_whole and group not in self.of_source)
 
-    def gathers(self, group: str) -> Gathering | None:
+    def gathers(self, group: str) -> HeldMembers | None:
         """Return the gathering that a group is part of, `None` if there is none."""
         found = self.gathering
         return found if found is not None and group in found.groups else None

@@ -17,12 +17,12 @@ from towpath.gateway.apis import relayed
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_connection import ClientConnection
 from towpath.gateway.gateway_counts import ConnectionCounts, GatewayCounts, MoveCounts
-from towpath.gateway.metadata_merging import Merging
+from towpath.gateway.metadata_merging import MetadataMerging
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.relayed_nodes import RelayedNode, RelayedNodes
 from towpath.gateway.routes import SOURCE, BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import Steering
-from towpath.gateway.write_drains import Drains
+from towpath.gateway.write_drains import WriteDrains
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
 from towpath.model.nouns import ClusterId
 from towpath.runtime import log
@@ -82,14 +82,14 @@ class Gateway:
         self._clients = set[ClientConnection]()
         self._turn = itertools.count()
         self._behind = behind
-        self._drains = Drains(self._loop.time)
+        self._drains = WriteDrains(self._loop.time)
         self.counts, self.routes = ConnectionCounts(), Routes()
         host, port = section.host, section.address[1]
         self.nodes = RelayedNodes(host, port, section.named, self._open(Cluster.SOURCE))
         self.targets = RelayedNodes(
             host, port + OF_TARGET, section.named_targets, self._open(Cluster.TARGET), shift=0
         )
-        merging = Merging(self.routes, self.targets)
+        merging = MetadataMerging(self.routes, self.targets)
         answers = {
             Cluster.SOURCE: AnswerChanges(self.nodes, behind.cluster, merging),
             Cluster.TARGET: AnswerChanges(self.targets, behind.cluster),
@@ -148,7 +148,7 @@ class Gateway:
         self._drains.ended(leg)
 
     @property
-    def drains(self) -> Drains:
+    def drains(self) -> WriteDrains:
         """The connections to brokers with requests that may still write."""
         return self._drains
 

@@ -25,9 +25,9 @@ from towpath.gateway.frames import FrameError, Head, acks_of, with_acks
 from towpath.gateway.group_steering import GroupSteering
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.produce_requests import taken
-from towpath.gateway.produce_steering import Producing
+from towpath.gateway.produce_steering import ProduceSteering
 from towpath.gateway.recoding import decoded, recoded
-from towpath.gateway.request_sending import Handler, RelayedClient, Sending, of_cluster
+from towpath.gateway.request_sending import Handler, RelayedClient, RequestSending, of_cluster
 from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.routes import Cluster, Routes
 
@@ -53,8 +53,8 @@ class Steering:
         wake: Callable[[], None],
     ) -> None:
         self._own, self._answers, self._routes = own, answers, routes
-        self._send = Sending(answers)
-        self._producing = Producing(routes, wake)
+        self._send = RequestSending(answers)
+        self._producing = ProduceSteering(routes, wake)
         decoded_by: Mapping[int, tuple[Any, Handler]] = {
             Api.FETCH: (FetchRequest, self._fetch),
             Api.LIST_OFFSETS: (ListOffsetsRequest, self._list),

@@ -10,7 +10,7 @@ DOUBT = 10.0
 """Seconds for which a broker may still write what it got on a connection that ended."""
 
 
-class Drains:
+class WriteDrains:
     """The connections to brokers with requests that may still write.
 
     Args:

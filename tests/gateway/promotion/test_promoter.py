@@ -22,7 +22,7 @@ from towpath.gateway.promotion.promoter import Promoter
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.routes import Cluster, Routes
-from towpath.gateway.write_drains import Drains
+from towpath.gateway.write_drains import WriteDrains
 from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.errors import ConfigProblem
@@ -41,7 +41,7 @@ class Gateway:
     def __init__(self) -> None:
         self.routes = Routes()
         self.targets = RelayedNodes("h", 1, {}, lambda *_: None, shift=0)
-        self.drains = Drains(time.monotonic)
+        self.drains = WriteDrains(time.monotonic)
 
     def wake(self) -> None:
         """Nobody waits."""

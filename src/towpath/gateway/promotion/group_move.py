@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 
 from towpath.gateway.broker_connections import BrokerConnection
-from towpath.gateway.held_members import Gathering
+from towpath.gateway.held_members import HeldMembers
 from towpath.gateway.promotion.obstacles import of_commits
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope
@@ -64,7 +64,7 @@ class GroupMove:
             group: frozenset(name for name, assigned in part.items() if not assigned)
             for group, part in members.items()
         }
-        gathering = Gathering(frozenset(group.name for group in scope.groups), idle)
+        gathering = HeldMembers(frozenset(group.name for group in scope.groups), idle)
 
         def begin() -> None:
             self._routes.gathering = gathering
@@ -117,7 +117,7 @@ class GroupMove:
         return []
 
     def _missing(
-        self, gathering: Gathering, members: Mapping[str, Iterable[str]]
+        self, gathering: HeldMembers, members: Mapping[str, Iterable[str]]
     ) -> dict[str, list[str]]:
         return self._at.call(lambda: gathering.missing(members))
 

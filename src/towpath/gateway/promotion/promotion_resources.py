@@ -16,7 +16,7 @@ from towpath.gateway.promotion.gateway_book import GatewayBook
 from towpath.gateway.promotion.undo_errors import UndoneError, undone
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.routes import Routes
-from towpath.gateway.write_drains import Drains
+from towpath.gateway.write_drains import WriteDrains
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ConfigProblem, TowpathError
 from towpath.model.reasons import ReasonCode
@@ -39,7 +39,7 @@ class PromotingGateway(Protocol):
     targets: RelayedNodes
 
     @property
-    def drains(self) -> Drains:
+    def drains(self) -> WriteDrains:
         """The connections to brokers with requests that may still write."""
 
     def wake(self) -> None:

@@ -26,7 +26,7 @@ _VIEW = 2.0
 """Seconds after which the leaders of promoted topics are looked at again."""
 
 
-class Promotions:
+class PromotionThread:
     """A thread that accepts requests to promote topics, and carries them out.
 
     Args:
