@@ -17,11 +17,12 @@ from towpath.dev.broker import LocalCluster
 from towpath.model.findings import Cause, Heading
 from towpath.model.nouns import Side, TopicName
 from towpath.settings import ConfigRules
+from towpath.settings.sections.changes import ChangesConfig
 from towpath.topics.advice import unmatched_expressions
 from towpath.topics.apply import apply, check_all
 from towpath.topics.diff import diff
 from towpath.topics.holds import held_back
-from towpath.topics.observe import look_at_source, look_at_target
+from towpath.topics.observe import look_at_source, look_at_target, observe
 from towpath.topics.owned import OwnedTopics
 from towpath.topics.retention import differs
 from towpath.topics.steps import AddPartitions, DeleteTopic
@@ -273,3 +274,18 @@ def test_topics_that_brokers_keep_for_themselves_are_not_observed(sides: Sides) 
     assert (found.source, own in found.unmatched) == ((), True)
     assert not sides.diff("__remote.*").topics
     assert [*unmatched_expressions(found, sides.link("__remote.*"))] == []
+
+
+def test_a_topic_whose_header_has_no_value_is_a_problem_of_that_topic(
+    sides: Sides, new_name: NewName
+) -> None:
+    prefix = new_name("headed")
+    good, bad = sides.create(f"{prefix}.eu"), sides.create(f"{prefix}_us")
+    header = {"name": "from", "template": '${! @kafka_topic.split(".").index(1) }'}
+    changes = ChangesConfig.model_validate({"topics": [".*"], "headers": [header]})
+    config = sides.link(f"{prefix}.*").model_copy(update={"changes": (changes,)})
+    found = diff(observe(sides.source, sides.target, config), config)
+    assert found.topics == {good: good}
+    [problem] = found.problems
+    assert (problem.about, problem.cause) == (bad, Cause.TOPIC)
+    assert f"the header from of topic {bad} has no value: index 1 is beyond" in problem.text

@@ -1,4 +1,4 @@
-"""`-e`, `--set` and `--chilled`, which Redpanda Connect takes before or behind its file.
+"""`-e`, `--set`, `--chilled` and `--pair`, of which Redpanda Connect takes the first three.
 
 They hold for each command that takes a file, so they are taken out of the arguments before a
 command sees them.
@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from towpath.model.errors import ConfigError, ConfigProblem
-from towpath.settings.connect_files import ConnectWishes, wish
+from towpath.settings.connect_files import PAIR, ConnectWishes, wish
 
 _ENV, _SET, _CHILLED = "--env-file", "--set", "--chilled"
+_VALUED = frozenset({_ENV, _SET, PAIR})
 _SHORT = {"-e": _ENV}
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][0-9A-Za-z_.]*)\s*=\s*(.*?)\s*")
 _QUOTED = re.compile(r"""(["'])(.*)\1(?:\s+#.*)?""")
@@ -31,12 +32,18 @@ class ConnectArguments:
         files: Files with variables.
         sets: `PATH=VALUE`.
         chilled: Whether `--chilled` is among them.
+        pairs: Labels of pairs, of which the last one counts.
     """
 
     rest: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     sets: list[str] = field(default_factory=list)
     chilled: bool = False
+    pairs: list[str] = field(default_factory=list)
+
+    def take(self, name: str, value: str) -> None:
+        """Keep the value of an option."""
+        {_ENV: self.files, _SET: self.sets, PAIR: self.pairs}[name].append(value)
 
 
 def split(arguments: Sequence[str]) -> ConnectArguments:
@@ -50,25 +57,26 @@ def split(arguments: Sequence[str]) -> ConnectArguments:
             found.rest += [word, *words]
         elif word == _CHILLED:
             found.chilled = True
-        elif name in {_ENV, _SET}:
+        elif name in _VALUED:
             text = value if equals else next(words, None)
             if text is None:
                 found.rest.append(word)
             else:
-                (found.files if name == _ENV else found.sets).append(text)
+                found.take(name, text)
         else:
             found.rest.append(word)
     return found
 
 
 def applied(arguments: Sequence[str]) -> list[str]:
-    """Set the variables of files, keep what `--set` and `--chilled` ask; return the rest.
+    """Set the variables of files, keep what the other options ask; return the rest.
 
     Raises:
         ConfigError: A file cannot be read, or a value is wrong.
     """
     found = split(arguments)
-    wish(ConnectWishes(tuple(map(_assignment, found.sets)), found.chilled))
+    pair = found.pairs[-1] if found.pairs else None
+    wish(ConnectWishes(tuple(map(_assignment, found.sets)), found.chilled, pair))
     for name in found.files:
         os.environ.update(variables_of(Path(name)))
     return found.rest

@@ -20,6 +20,7 @@ from typer.main import get_command
 
 from towpath import __version__
 from towpath.cli.connect_options import applied, split
+from towpath.cli.pairs import asked_pairs, end_with_starter, over_pairs
 from towpath.cli.show.output import Failure, remember_form, show_failure
 from towpath.cli.signals import INTERRUPTED, SignalledError, interrupting
 from towpath.model.errors import ConfigError, TowpathError
@@ -91,6 +92,7 @@ _SLOW = {"run", "cutover", "failback", "verify", "restore"}
 def run() -> None:
     """Run the program on the arguments of this process."""
     collect_seldom()
+    end_with_starter()
     # To look for plugins, pydantic would read the metadata of every package that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     watch_threads()
@@ -120,9 +122,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     remember_form(arguments)
     try:
-        arguments = applied(arguments)
-        command = get_command(program(arguments))
-        code = command.main(list(arguments), prog_name="towpath", standalone_mode=False)
+        return _done(arguments)
     except TowpathError as error:
         return show_failure(_of_ours(error))
     except typer.TyperException as error:
@@ -134,7 +134,16 @@ def main(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001, the last border: nobody should meet a traceback
         if "--debug" in arguments:
             sys.stderr.write(printed(traceback.format_exc()))
-        return show_failure(_unexpected(error, wanted_of(arguments)))
+        return show_failure(_unexpected(error, wanted_of(split(arguments).rest)))
+
+
+def _done(arguments: Sequence[str]) -> int:
+    """Run one command, for each pair that a file of Redpanda Connect has."""
+    rest = applied(arguments)
+    wanted = wanted_of(rest)
+    if pairs := asked_pairs(wanted, rest):
+        return over_pairs(wanted, arguments, pairs, main)
+    code = get_command(program(rest)).main(rest, prog_name="towpath", standalone_mode=False)
     return code if isinstance(code, int) else 0
 
 
@@ -212,13 +221,21 @@ def _options(
             help="Leave unknown fields of a file of Redpanda Connect out; also behind a command.",
         ),
     ] = False,
+    pair: Annotated[
+        str | None,
+        typer.Option(
+            "--pair",
+            metavar="LABEL",
+            help="Use one of several pairs of a file of Redpanda Connect; also behind a command.",
+        ),
+    ] = None,
 ) -> None:
     """Mirror Kafka topics from one cluster to another, with Apache Spark.
 
     Begin with `towpath init`, then `towpath lint`, `towpath plan` and `towpath run`.
     """
     del version, debug  # both act before this: at the callback, and at the border in `main`
-    del env_file, set_, chilled  # taken out before, by `applied`
+    del env_file, set_, chilled, pair  # taken out before, by `applied`
 
 
 def _of_ours(error: TowpathError) -> Failure:

@@ -24,7 +24,8 @@ _INTRODUCTION = """\
 internal error came from. What commands return: [Exit codes](exit-codes.md).
 
 Every command takes `-e FILE` (variables from the lines `NAME=value` of a file), and with files of
-Redpanda Connect `--set PATH=VALUE` and `--chilled` ([Redpanda Connect](../redpanda-connect.md)).
+Redpanda Connect `--set PATH=VALUE`, `--chilled` and `--pair LABEL`
+([Redpanda Connect](../redpanda-connect.md)).
 """
 
 

@@ -80,6 +80,18 @@ def stopping() -> Iterator[threading.Event]:
         yield stop
 
 
+@contextmanager
+def forwarding(send: Callable[[int], None]) -> Iterator[None]:
+    """Call a function with each signal, instead of acting on it."""
+
+    def on_signal(number: int) -> None:
+        _leave_the_terminal(number)
+        send(number)
+
+    with _calling_from_a_thread(on_signal), _handling(dict.fromkeys(NUMBERS, _leave_it)):
+        yield
+
+
 def _leave_it(_number: int, _frame: FrameType | None) -> None:
     """Handle the signal elsewhere: `_calling_from_a_thread` has its number already."""
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from towpath.settings.link import LinkConfig
 
 _READER = "towpath.mirror.connect.load"
+PAIR = "--pair"
+"""The option that names one of several pairs of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +28,12 @@ class ConnectWishes:
     Attributes:
         sets: Paths of values, each with its value in YAML.
         chilled: Whether unknown fields are left out, and told, instead of refused.
+        pair: The label of the pair that is meant, `None` for all.
     """
 
     sets: tuple[tuple[str, str], ...] = ()
     chilled: bool = False
+    pair: str | None = None
 
 
 class _CommandLine:
@@ -55,13 +59,14 @@ def require_no_wishes() -> None:
         ConfigError: There are some.
     """
     wishes = wished()
-    option = "--set" if wishes.sets else "--chilled" if wishes.chilled else ""
+    asked = {"--set": wishes.sets, "--chilled": wishes.chilled, PAIR: wishes.pair}
+    option = next((name for name, value in asked.items() if value), "")
     if option:
         text = "is for files of Redpanda Connect; change the file, or use ${NAME} and -e"
         raise ConfigError((ConfigProblem(option, text),))
 
 
-_SIGN = re.compile(rb"^\s+redpanda_migrator\s*:|^\s+[\"']redpanda_migrator[\"']\s*:", re.MULTILINE)
+_SIGN = re.compile(rb"^\s+(?:-\s+)?([\"']?)redpanda_migrator\1\s*:", re.MULTILINE)
 _OURS = re.compile(rb"^(link|kind)\s*:", re.MULTILINE)
 
 
@@ -73,6 +78,9 @@ class ConnectFiles(Protocol):
 
     def check(self, path: Path, *, with_environment: bool = True) -> tuple[ConfigProblem, ...]:
         """Return every problem of a file."""
+
+    def pairs(self, path: Path) -> tuple[str, ...]:
+        """Return the labels of the pairs of input and output in a file."""
 
     def notes(self, path: Path) -> tuple[str, ...]:
         """Return notes for the operator about a file without problems."""

@@ -117,7 +117,7 @@ VARIABLES = {
 def config_of(path: Path) -> LinkConfig:
     found = examine(path)
     assert found.file is not None, found.problems
-    made = translation(found.file)
+    made = translation(found)
     assert made.problems == ()
     return from_tree(made.tree, path.parent)
 

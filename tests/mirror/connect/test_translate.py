@@ -38,7 +38,7 @@ def tree_of(folder: Path, text: str) -> dict[str, Any]:
     found = examine(path)
     assert found.problems == ()
     assert found.file is not None
-    made = translation(found.file)
+    made = translation(found)
     assert made.problems == ()
     assert isinstance(from_tree(made.tree, folder), LinkConfig)
     return made.tree

@@ -14,7 +14,6 @@ from towpath.model.secret import Secret
 from towpath.settings.document import parse, read, text_of
 from towpath.settings.secrets import VARIABLE
 from towpath.settings.shape import Place, path_text
-from towpath.settings.spots import Fault
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -46,15 +45,17 @@ def convert(path: Path, link: str) -> ConvertedFile:
         ConfigError: With every problem of the file.
     """
     found = examine(path, with_environment=False)
-    if found.file is None or found.document is None:
+    if found.file is None:
         raise ConfigError(found.problems)
-    references = _References(path)
-    made = translate(found.file, link, references.reveal)
-    spots = found.document.spots
+    references, pair = _References(path), found.pair
+    made = translate(
+        found.file,
+        link,
+        lambda place, secret: references.reveal(pair.located(place), secret),
+        pair.number,
+    )
     if made.problems:
-        raise ConfigError(
-            tuple(spots.problem(Fault(each.below, each.text)) for each in made.problems)
-        )
+        raise ConfigError(tuple(found.problem(each.below, each.text) for each in made.problems))
     notes = (*references.notes, *found.left_out, *made.notes)
     return ConvertedFile(_text(path, made), tuple(references.wanted), notes)
 

@@ -10,13 +10,13 @@ from pydantic import AfterValidator, Field, StrictBool, field_validator, model_v
 
 from towpath.bloblang.parser import parse_mapping
 from towpath.mirror.connect.filters import drops_of, filtered
+from towpath.mirror.connect.pairs import DEFAULT_LABEL
 from towpath.mirror.connect.sides import MigratorInput, MigratorOutput
 from towpath.mirror.connect.values import GoDuration
 from towpath.model.foreign import foreign
 from towpath.settings.problems import Placed, placed_error, require_none
 from towpath.settings.shape import Place, Section
 
-DEFAULT_LABEL = "default"
 _LABEL = re.compile(r"[a-z0-9_]{1,80}")
 _MIGRATOR = "redpanda_migrator"
 MAPPINGS = ("mapping", "bloblang")

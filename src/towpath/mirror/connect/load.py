@@ -12,16 +12,17 @@ from pydantic import ValidationError
 from towpath.cluster.admin import Admin
 from towpath.mirror.connect.changes import leave_out, merge, set_values
 from towpath.mirror.connect.file import ConnectFile
+from towpath.mirror.connect.pairs import Pair, pairs_of
 from towpath.mirror.connect.translate import Translation, revealed, translate
 from towpath.mirror.connect.variables import Filled, fill
 from towpath.model.errors import ConfigError, ConfigProblem, Spot
 from towpath.model.nouns import LinkName, Side
-from towpath.settings.connect_files import wished
+from towpath.settings.connect_files import PAIR, wished
 from towpath.settings.document import Document, parse, read
 from towpath.settings.link import LinkConfig
 from towpath.settings.loading import from_tree
 from towpath.settings.problems import faults_of
-from towpath.settings.shape import path_text
+from towpath.settings.shape import Place, path_text
 from towpath.settings.spots import Fault
 
 _UNKNOWN = "extra_forbidden"
@@ -31,19 +32,25 @@ _IDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A Redpanda Connect file that was read, with its problems.
+    """A pair of a Redpanda Connect file that was read, with its problems.
 
     Attributes:
+        pair: The pair.
         file: Its fields, `None` where some are wrong.
         document: The text as YAML.
         problems: What is wrong.
         left_out: Fields that are not known, and left out because of `--chilled`.
     """
 
+    pair: Pair
     file: ConnectFile | None
-    document: Document | None
+    document: Document
     problems: tuple[ConfigProblem, ...]
     left_out: tuple[str, ...] = ()
+
+    def problem(self, place: Place, text: str) -> ConfigProblem:
+        """Return a problem at a place of the pair."""
+        return self.document.spots.problem(Fault(self.pair.located(place), text))
 
 
 def link(path: Path) -> LinkConfig:
@@ -53,7 +60,7 @@ def link(path: Path) -> LinkConfig:
         ConfigError: With every problem of the file.
         ClusterError: A cluster does not tell its id.
     """
-    found = _translated(path)
+    found = _translated(examine(path), path)
     config = found.config
     if config is None:
         raise ConfigError(found.problems)
@@ -69,36 +76,94 @@ def name_of(label: str, source: str, target: str) -> str:
 
 
 def check(path: Path, *, with_environment: bool = True) -> tuple[ConfigProblem, ...]:
-    """Return every problem of a file.
+    """Return every problem of a file, in all its pairs or the wanted one.
 
     Args:
         path: The file.
         with_environment: Whether its variables must be set on this machine.
     """
     try:
-        return _translated(path, with_environment=with_environment).problems
+        read = _read(path, with_environment=with_environment)
     except ConfigError as error:
         return error.problems
+    found = (_translated(each, path, with_environment=with_environment) for each in read)
+    return _sorted(tuple(dict.fromkeys(p for each in found for p in each.problems)))
 
 
 def notes(path: Path) -> tuple[str, ...]:
     """Return notes for the operator about a file without problems."""
-    found = _translated(path)
-    return () if found.problems else found.notes
+    read = _read(path)
+    found = [(each.pair.label, _translated(each, path)) for each in read]
+    if any(each.problems for _, each in found):
+        return ()
+    return tuple(
+        f"pair {label}: {note}" if len(read) > 1 else note
+        for label, each in found
+        for note in each.notes
+    )
 
 
-def translation(file: ConnectFile) -> Translation:
-    """Translate a file to that of a link, with its secrets; the label becomes the name."""
-    return translate(file, file.input.label, revealed)
-
-
-def examine(path: Path, *, with_environment: bool = True) -> Read:
-    """Read and validate a file, without translating it.
+def pairs(path: Path) -> tuple[str, ...]:
+    """Return the labels of the pairs of a file.
 
     Raises:
         ConfigError: It cannot be read, or is not YAML.
     """
-    filled = fill(read(path), os.environ, required=with_environment)
+    return tuple(each.label for each in pairs_of(_document(path, required=False)[1].tree).pairs)
+
+
+def translation(read: Read) -> Translation:
+    """Translate a file to that of a link, with its secrets; the label becomes the name."""
+    assert read.file  # noqa: S101, it has no problem
+    return translate(read.file, read.file.input.label, revealed, number=read.pair.number)
+
+
+def examine(path: Path, *, with_environment: bool = True) -> Read:
+    """Read and validate a file with one pair, or the wanted one of several.
+
+    Raises:
+        ConfigError: It cannot be read, is not YAML, or has several pairs of which none is wanted.
+    """
+    read = _read(path, with_environment=with_environment)
+    if len(read) > 1:
+        labels = ", ".join(each.pair.label for each in read)
+        text = f"{path} has several pairs ({labels}); name one: {PAIR} {read[0].pair.label}"
+        raise ConfigError((ConfigProblem(PAIR, text),))
+    return read[0]
+
+
+def _read(path: Path, *, with_environment: bool = True) -> tuple[Read, ...]:
+    """Read the wanted pair of a file, or all.
+
+    Raises:
+        ConfigError: It cannot be read, is not YAML, or has no such pair, or none at all.
+    """
+    filled, document, missing = _document(path, required=with_environment)
+    found = pairs_of(document.tree)
+    misplaced = [document.spots.problem(Fault(each.below, each.text)) for each in found.problems]
+    if not found.pairs:
+        raise ConfigError((*missing, *misplaced))
+    common = (*missing, *misplaced)
+    return tuple(
+        _examined(pair, filled, document, common, path) for pair in _wanted(found.pairs, path)
+    )
+
+
+def _wanted(pairs: tuple[Pair, ...], path: Path) -> tuple[Pair, ...]:
+    label = wished().pair
+    found = tuple(each for each in pairs if label in {None, each.label})
+    if not found:
+        known = ", ".join(each.label for each in pairs)
+        text = f"{path} has no pair {label}; it has {known}"
+        raise ConfigError((ConfigProblem(PAIR, text),))
+    return found
+
+
+def _document(
+    path: Path, *, required: bool = True
+) -> tuple[Filled, Document, tuple[ConfigProblem, ...]]:
+    """Read a file as YAML, with what was wished for; return its missing variables, too."""
+    filled = fill(read(path), os.environ, required=required)
     missing = tuple(
         ConfigProblem("", text, Spot(str(path), line, column))
         for line, column, text in filled.faults
@@ -106,32 +171,38 @@ def examine(path: Path, *, with_environment: bool = True) -> Read:
     document = _parsed(filled, path, missing)
     merge(document.tree)
     set_values(document.tree, wished().sets)
+    return filled, document, missing
+
+
+def _examined(
+    pair: Pair, filled: Filled, document: Document, common: tuple[ConfigProblem, ...], path: Path
+) -> Read:
     faults = list(document.faults)
-    left_out = _left_out(document, path.parent) if wished().chilled else ()
-    file, more = _validated(document, path.parent)
+    left_out = _left_out(pair, path.parent) if wished().chilled else ()
+    file, more = _validated(pair, path.parent)
     known = {fault.place for fault in faults}
-    faults += [each for _, each in more if each.place not in known]
+    located = (Fault(pair.located(each.place), each.text) for _, each in more)
+    faults += [each for each in located if each.place not in known]
     found = map(document.spots.problem, faults)
     # What a missing variable leaves behind is no further problem.
-    problems = (*missing, *(p for p in found if not p.spot or p.spot.line not in filled.open))
-    return Read(file if not problems else None, document, _sorted(problems), left_out)
+    problems = (*common, *(p for p in found if not p.spot or p.spot.line not in filled.open))
+    return Read(pair, file if not problems else None, document, _sorted(problems), left_out)
 
 
-def _validated(
-    document: Document, folder: Path
-) -> tuple[ConnectFile | None, list[tuple[str, Fault]]]:
+def _validated(pair: Pair, folder: Path) -> tuple[ConnectFile | None, list[tuple[str, Fault]]]:
     try:
-        return ConnectFile.model_validate(document.tree, context={"folder": folder}), []
+        return ConnectFile.model_validate(pair.tree, context={"folder": folder}), []
     except ValidationError as error:
         return None, [*faults_of(error, ConnectFile)]
 
 
-def _left_out(document: Document, folder: Path) -> tuple[str, ...]:
+def _left_out(pair: Pair, folder: Path) -> tuple[str, ...]:
     """Remove unknown fields from the tree; return a note on each."""
-    _, faults = _validated(document, folder)
+    _, faults = _validated(pair, folder)
     unknown = [each.place for kind, each in faults if kind == _UNKNOWN]
-    leave_out(document.tree, unknown)
-    return tuple(f"{path_text(place)} is not known, and left out (--chilled)" for place in unknown)
+    leave_out(pair.tree, unknown)
+    told = (path_text(pair.located(place)) for place in unknown)
+    return tuple(f"{place} is not known, and left out (--chilled)" for place in told)
 
 
 def _parsed(filled: Filled, path: Path, missing: tuple[ConfigProblem, ...]) -> Document:
@@ -152,19 +223,14 @@ class _Translated:
     config: LinkConfig | None = None
 
 
-def _translated(path: Path, *, with_environment: bool = True) -> _Translated:
-    """Read and translate a file.
-
-    Raises:
-        ConfigError: It cannot be read, or is not YAML.
-    """
-    found = examine(path, with_environment=with_environment)
-    if found.file is None or found.document is None:
+def _translated(found: Read, path: Path, *, with_environment: bool = True) -> _Translated:
+    """Translate a file that was read from a path."""
+    if found.file is None:
         return _Translated(found.problems)
-    made, spots = translation(found.file), found.document.spots
+    made = translation(found)
     told = (*found.left_out, *made.notes)
     if made.problems:
-        problems = tuple(spots.problem(Fault(each.below, each.text)) for each in made.problems)
+        problems = tuple(found.problem(each.below, each.text) for each in made.problems)
         return _Translated(_sorted(problems))
     if not with_environment:
         return _Translated(notes=told)

@@ -44,22 +44,23 @@ class Translation:
     notes: tuple[str, ...]
 
 
-def translate(file: ConnectFile, link: str, reveal: Reveal) -> Translation:
+def translate(file: ConnectFile, link: str, reveal: Reveal, number: int = 0) -> Translation:
     """Translate a Redpanda Connect file to an equivalent file of a link.
 
     Args:
         file: Connect's file.
         link: The name of the link.
         reveal: What stands for a secret.
+        number: The number of pairs before this one in the file.
     """
-    return _Maker(file, reveal).made(link)
+    return _Maker(file, reveal, number).made(link)
 
 
 class _Maker:
-    def __init__(self, file: ConnectFile, reveal: Reveal) -> None:
+    def __init__(self, file: ConnectFile, reveal: Reveal, number: int) -> None:
         self._in: MigratorInput = file.input.redpanda_migrator
         self._out: MigratorOutput = file.output.redpanda_migrator
-        self._file = file
+        self._file, self._number = file, number
         self._problems: list[Placed] = []
         self._logins = Logins(reveal, self._problems)
         self._notes: list[str] = []
@@ -197,6 +198,9 @@ class _Maker:
         if file.metrics.none is not None:
             return None
         host, _, port = file.http.address.rpartition(":")
+        if self._number and port.isdecimal():  # a server of its own for each pair
+            port = str(int(port) + self._number)
+            self._notes.append(f"metrics and health of this pair are served at port {port}")
         return {"listen": f"{host or _ANY}:{port}"}
 
     def _changes(self) -> list[dict[str, Any]] | None:
