@@ -10,6 +10,7 @@ import pytest
 from towpath.model.errors import ConfigError
 from towpath.model.target_kinds import TargetKind
 from towpath.settings import ConfigRules, GroupsConfig, Replicas, TopicsConfig, check, load
+from towpath.settings.loading import notes
 
 ALL = TopicsConfig(include=(".*",))
 
@@ -192,3 +193,18 @@ def test_configs_that_serverless_refuses_are_told_by_lint(write: Callable[[str],
     assert problem.sentence == (
         "target.kind: 'confluent' is not one of auto, kafka, redpanda, serverless"
     )
+
+
+def test_what_serverless_makes_needless_is_a_note(write: Callable[[str], Path]) -> None:
+    plain = """\
+source: {bootstrap: "a:9092"}
+target: {bootstrap: "b:9092", kind: serverless}
+link: l
+topics: {include: ["orders"], replication_factor: 3}
+schemas: {source: {url: "http://a"}, target: {url: "http://b", kind: KIND}}
+"""
+    factor, registry = notes(write(plain.replace("KIND", "auto")))
+    assert factor.startswith("topics.replication_factor has no effect: the replication factor is")
+    assert registry.startswith("schemas.target.kind is auto, which takes a registry for one that")
+    assert notes(write(plain.replace("KIND", "serverless"))) == (factor,)
+    assert notes(write(plain.replace("serverless", "kafka").replace("KIND", "auto"))) == ()

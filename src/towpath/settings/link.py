@@ -17,7 +17,7 @@ from pydantic import (
 from towpath.model.changes import RecordChange
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import LinkName, TopicName
-from towpath.model.target_kinds import refusal, refused_overrides
+from towpath.model.target_kinds import TargetKind, refusal, refused_overrides
 from towpath.settings.problems import Placed, placed_error, require_none
 from towpath.settings.sections.access import AccessConfig
 from towpath.settings.sections.changes import ChangesConfig, change_of
@@ -28,8 +28,9 @@ from towpath.settings.sections.groups import GroupsConfig
 from towpath.settings.sections.metrics import MetricsConfig
 from towpath.settings.sections.rates import MaxRates, RateConfig
 from towpath.settings.sections.records import OffsetsPolicy, RecordsConfig
+from towpath.settings.sections.registries import RegistryKind
 from towpath.settings.sections.schemas import SchemaIds, SchemasConfig
-from towpath.settings.sections.topics import LinkTopics
+from towpath.settings.sections.topics import LinkTopics, Replicas
 from towpath.settings.shape import Section
 from towpath.settings.units import Duration, Size, between
 
@@ -145,6 +146,21 @@ class LinkConfig(Section):
     @property
     def _translates(self) -> bool:
         return self.schemas is not None and self.schemas.ids is SchemaIds.TRANSLATE
+
+    def notes(self) -> Iterator[str]:
+        """Return notes about a whole file without problems."""
+        if self.target.said_kind is not TargetKind.SERVERLESS:
+            return
+        if not isinstance(self.topics.replication_factor, Replicas):
+            yield (
+                "topics.replication_factor has no effect: the replication factor is left to"
+                f" {TargetKind.SERVERLESS}"
+            )
+        if self.schemas is not None and self.schemas.target.kind is RegistryKind.AUTO:
+            yield (
+                "schemas.target.kind is auto, which takes a registry for one that holds metadata"
+                f" and rules; if it is that of {TargetKind.SERVERLESS}, write `serverless` there"
+            )
 
     def change_of(self, topic: str) -> RecordChange:
         """Return the change of a source topic's records.

@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from tests.support.clusters.certificates import Authority
 from towpath.mirror.connect.convert import convert
-from towpath.mirror.connect.load import examine, name_of, translation
+from towpath.mirror.connect.load import examine, name_of, notes, translation
 from towpath.model.target_kinds import TargetKind
 from towpath.settings import LinkConfig, check, from_tree
 
@@ -143,6 +143,7 @@ def test_groups_that_are_not_wanted(tmp_path: Path, off: str) -> None:
 def test_serverless(tmp_path: Path) -> None:
     text = f"""{REGISTRIES}
     serverless: true  # Restrict configs to serverless subset
+    topic_replication_factor: 3
     schema_registry:
       url: "https://serverless.redpanda.com:8081"
       translate_ids: true
@@ -150,6 +151,9 @@ def test_serverless(tmp_path: Path) -> None:
     made = tree_of(tmp_path, text)
     assert made["target"] == {"bootstrap": ["destination:9092"], "kind": "serverless"}
     assert from_tree(made, tmp_path).target.said_kind is TargetKind.SERVERLESS
+    assert "replication_factor" not in made["topics"]
+    path = tmp_path / "connect.yaml"
+    assert "topic_replication_factor has no effect with `serverless: true`" in notes(path)
     assert made["schemas"]["target"]["kind"] == "serverless"
     assert made["schemas"]["metadata"] == made["schemas"]["rules"] == "strip"
 

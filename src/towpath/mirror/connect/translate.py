@@ -102,7 +102,9 @@ class _Maker:
             made["exclude"] = [whole_name(each) for each in side.regexp_topics_exclude]
         made |= self._rename("topic", self._out.topic, _TOPIC, "{topic}")
         factor = self._out.topic_replication_factor
-        if factor == -1:
+        if self._out.serverless and factor is not None:
+            self._notes.append("topic_replication_factor has no effect with `serverless: true`")
+        elif factor == -1:
             made["replication_factor"] = "broker_default"
         elif factor is not None:
             made["replication_factor"] = factor
