@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from towpath.ledger.link import OpenLink
 from towpath.mirror.run.dealer import Dealer
@@ -18,6 +19,9 @@ from towpath.topics.subject import TOPICS
 
 _SPARING = 10
 """Looking may take a tenth of the time, where topics are left out again and again."""
+_LACKING = 5.0
+"""Seconds between two tries to give slices what was copied and none has."""
+_GOES_ON = frozenset({State.BEHIND, State.CAUGHT_UP})
 _FRESH = 120.0
 """Seconds for which a look at both clusters is good enough to plan a round. What changes after it
 is found and dealt all the same."""
@@ -43,7 +47,7 @@ class Discovery:
         """The round before which the target was reconciled last."""
         self._looked: tuple[Look, Deadline] | None = None
         """The last look at topics, until a plan has used it."""
-        self._next = 0.0
+        self._next = self._lacking = 0.0
         self._trying = Trying()
 
     def first(self, plan: Planned) -> None:
@@ -120,7 +124,28 @@ class Discovery:
         rows = self._progress.rows
         due = self._trying.due(rows)
         self._dealer.again.update(due)
-        return bool(due) or self._dealer.lacks(row.tp for row in rows if self._should_run(row))
+        return (
+            bool(due)
+            or self._dealer.lacks(row.tp for row in rows if self._should_run(row))
+            or self._lacks_copied(rows)
+        )
+
+    def _lacks_copied(self, rows: Sequence[PartitionStatus]) -> bool:
+        """Whether no slice has a partition that was copied: its topic was taken up again.
+
+        Asked seldom, as it holds for good for what the file leaves out by now.
+        """
+        if time.monotonic() < self._lacking:
+            return False
+        known = self._progress.topics.topics
+        lacks = self._dealer.lacks(
+            row.tp
+            for row in rows
+            if row.state in _GOES_ON and known.isdisjoint((row.topic, row.target_topic))
+        )
+        if lacks:
+            self._lacking = time.monotonic() + _LACKING
+        return lacks
 
     def _should_run(self, row: PartitionStatus) -> bool:
         """Whether a partition was never copied, although nothing is known to prevent it."""
