@@ -36,13 +36,16 @@ _FIRST_CHUNK = 1 << 16
 _SMALL = 1 << 18
 _ZSTD_RATIO = 4
 """The ratio assumed for zstd at first. Above it, a second attempt is needed."""
-_LZ4_HEADS = tuple(
-    (most, bytes.fromhex(f"04224d1860{rest}"))
-    for most, rest in ((1 << 16, "4082"), (1 << 18, "50fb"), (1 << 62, "6051"))
+LZ4_HEADS = tuple(
+    (1 << 8 + 2 * code, bytes.fromhex(f"04224d1860{rest}"))
+    for code, rest in ((4, "4082"), (5, "50fb"), (6, "6051"), (7, "7073"))
 )
-"""How frames of up to so many bytes begin, whose blocks stand alone (LZ4 frame format 1.6.4): small
-ones say that their blocks are small, as readers have memory for the largest block that may come."""
-_LZ4_BLOCK, _LZ4_STORED = 1 << 20, 1 << 31
+"""How frames with blocks of up to so many bytes begin, as Kafka's clients write them: the blocks
+stand alone, without checksums or sizes (LZ4 frame format 1.6.4). Readers have memory for the
+largest block that may come, so small data say that their blocks are small."""
+LZ4_HEAD = 7
+"""Bytes of such a head."""
+_LZ4_BLOCK, LZ4_STORED = 1 << 20, 1 << 31
 """Bytes of a block, and the bit in its size that tells that it is not compressed."""
 _BROKEN = (cramjam.DecompressionError, OSError, ValueError, RuntimeError, MemoryError, zlib.error)
 
@@ -138,14 +141,14 @@ def compress_into(codec: int, data: Buffer, out: Buffer) -> int:
 
 def _lz4_into(source: memoryview, out: memoryview) -> int:
     """Write a frame as `compress` does, without memory between: a tenth less work."""
-    head = next(head for most, head in _LZ4_HEADS if len(source) <= most)
-    at = len(head)
-    out[:at] = head
+    largest = min(len(source), _LZ4_BLOCK)
+    at = LZ4_HEAD
+    out[:at] = next(head for most, head in LZ4_HEADS if largest <= most)
     for first in range(0, len(source), _LZ4_BLOCK):
         block, begin = source[first : first + _LZ4_BLOCK], at + 4
         size = told = cramjam.lz4.compress_block_into(block, out[begin:], store_size=False)
         if size >= len(block):
-            size, told = len(block), len(block) | _LZ4_STORED
+            size, told = len(block), len(block) | LZ4_STORED
             out[begin : begin + size] = block
         out[at:begin] = told.to_bytes(4, "little")
         at = begin + size

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from towpath.wire.copying import copied, put_word, read_word
+from towpath.wire.codec import LZ4_HEAD, LZ4_HEADS, LZ4_STORED
+from towpath.wire.copying import copied, copied_short, put_word, read_word
 from towpath.wire.framing import little
 from towpath.wire.header import Buffer, Bytes
 from towpath.wire.loops import READ_ONLY, inlined, loop
@@ -23,13 +24,6 @@ from towpath.wire.unlz4 import frame_head, sequence_length
 
 OLD, NEW, SIZE = range(3)
 """Columns of pieces: bytes of the source that stay, where they are in the new data, how many."""
-_HEADS = tuple(
-    (1 << 8 + 2 * code, bytes.fromhex(f"04224d1860{rest}"))
-    for code, rest in ((4, "4082"), (5, "50fb"), (6, "6051"), (7, "7073"))
-)
-"""How frames begin whose blocks of at most so many bytes stand alone."""
-_STORED = 1 << 31
-"""The bit in the size of a block that is not compressed."""
 _LEAST, _FARTHEST = 4, 65535
 """The shortest match, and the largest distance."""
 _LAST_MATCH, _LAST_LITERALS = 12, 5
@@ -38,8 +32,10 @@ _NO_PIECE = np.int64(1 << 62)
 """Where the piece begins and ends that follows the last one."""
 _STRIDE = np.int64(8)
 """log2 of the bytes of the source for which the table of pieces has one place."""
-_HEAD, _WIDE = 7, 32
-"""Bytes of a frame's head, and bytes that are moved at once, which may be too many."""
+_WIDE = 32
+"""Bytes that are moved at once, which may be too many."""
+_PATCHES = 1024
+"""Most distances that are changed at once."""
 _STEP = np.uint64(8)
 _STAYS = 0.5
 """If a smaller part of the changed records stays the same, they are compressed anew."""
@@ -62,13 +58,12 @@ def spliced(origin: PackedSource, fresh: Buffer) -> Bytes | None:
         return None
     most = len(fresh) + len(fresh) // 255 + 64 + _WIDE
     out = np.empty(most + (len(packed) >> 6), np.uint8)
-    index = np.empty((before >> 8) + 2, np.int64)
-    size, largest = _splice(
-        packed, before, fresh, pieces, index, np.empty((1024, 2), np.int64), out
-    )
+    index = np.empty((before >> int(_STRIDE)) + 2, np.int64)
+    patches = np.empty((_PATCHES, 2), np.int64)
+    size, largest = _splice(packed, before, fresh, pieces, index, patches, out)
     if size < 0 or size > _GROWTH * len(packed) * len(fresh) / max(1, before) + 64:
         return None
-    for room, head in _HEADS:
+    for room, head in LZ4_HEADS:
         if largest <= room:
             out[: len(head)] = np.frombuffer(head, np.uint8)
             return out[:size].data
@@ -98,13 +93,7 @@ def _put_literals(fresh: Any, first: Any, size: Any, out: Any, at: Any) -> Any:
     put_word(out, target, read_word(fresh, source))
     put_word(out, target + _STEP, read_word(fresh, source + _STEP))
     if size > 16:
-        end = np.uint64(at + size)
-        source += _STEP + _STEP
-        target += _STEP + _STEP
-        while target < end:
-            put_word(out, target, read_word(fresh, source))
-            source += _STEP
-            target += _STEP
+        copied_short(fresh, first + 16, size - 16, out, at + 16)
     return at + size
 
 
@@ -142,8 +131,7 @@ def _fill_index(pieces: Any, index: Any) -> None:
     """Note for each stride of the source the first piece that ends in it or behind it."""
     piece = np.int64(0)
     for place in range(len(index)):
-        while piece < len(pieces) and _end(pieces, piece) <= place << _STRIDE:
-            piece += 1
+        piece = _ahead(pieces, piece, place << _STRIDE)
         index[place] = piece
 
 
@@ -156,7 +144,12 @@ def _end(pieces: Any, piece: Any) -> Any:
 @inlined
 def _place(pieces: Any, index: Any, old: Any) -> Any:
     """Return the first piece that ends behind a byte of the source."""
-    piece = index[np.uint64(old >> _STRIDE)]
+    return _ahead(pieces, index[np.uint64(old >> _STRIDE)], old)
+
+
+@inlined
+def _ahead(pieces: Any, piece: Any, old: Any) -> Any:
+    """Return the first piece from one on that ends behind a byte of the source."""
     while piece < len(pieces) and _end(pieces, piece) <= old:
         piece += 1
     return piece
@@ -190,8 +183,7 @@ def _match(
     Returns the piece in which it ends, the first literal that is not written, and the next byte.
     """
     while old < stop:
-        while piece < len(pieces) and _end(pieces, piece) <= old:
-            piece += 1
+        piece = _ahead(pieces, piece, old)
         if piece == len(pieces) or pieces[np.uint64(piece), OLD] >= stop:
             break
         begins = pieces[np.uint64(piece), OLD]
@@ -237,8 +229,7 @@ def _flush(packed: Any, start: Any, stop: Any, patches: Any, count: Any, out: An
 @inlined
 def _piece_at(pieces: Any, piece: Any, old: Any) -> Any:
     """Return the first piece that ends behind a byte, its start, its end, and how far it moved."""
-    while piece < len(pieces) and _end(pieces, piece) <= old:
-        piece += 1
+    piece = _ahead(pieces, piece, old)
     if piece == len(pieces):
         return piece, _NO_PIECE, _NO_PIECE, np.int64(0)
     starts = pieces[np.uint64(piece), OLD]
@@ -352,7 +343,7 @@ def _splice(
     _fill_index(pieces, index)
     at, stop = frame_head(packed, np.int64(0), np.int64(len(packed))), np.int64(len(packed))
     full = np.int64(1) << (8 + 2 * (packed[5] >> 4)) if at >= 0 else np.int64(0)
-    done, old, begin, largest = np.int64(_HEAD), np.int64(0), np.int64(0), np.int64(0)
+    done, old, begin, largest = np.int64(LZ4_HEAD), np.int64(0), np.int64(0), np.int64(0)
     while at >= 0 and at + 4 <= stop:
         told = little(packed, at, 4)
         at += 4
@@ -360,21 +351,21 @@ def _splice(
             _put_size(out, done, 0)
             whole = old == before and begin == len(fresh)
             return (done + 4 if whole else np.int64(-1)), largest
-        size = told & (_STORED - 1)
+        size = told & (LZ4_STORED - 1)
         if size + 4 > stop - at:
             break
-        held = size if told & _STORED else min(full, before - old)
+        held = size if told & LZ4_STORED else min(full, before - old)
         end = _new_end(pieces, index, old + held, before, np.int64(len(fresh)))
         written, closed = done + 4, old + held
-        if told & _STORED == 0:
+        if told & LZ4_STORED == 0:
             written, closed = _block(
                 packed, at, at + size, old, fresh, pieces, index, begin, end, patches, out, done + 4
             )
         if closed != old + held:
             break
-        if told & _STORED or written - done - 4 >= end - begin:
+        if told & LZ4_STORED or written - done - 4 >= end - begin:
             written = copied(fresh, begin, end - begin, out, done + 4)
-            _put_size(out, done, end - begin | _STORED)
+            _put_size(out, done, end - begin | LZ4_STORED)
         else:
             _put_size(out, done, written - done - 4)
         done = written if end > begin else done

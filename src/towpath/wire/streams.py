@@ -14,19 +14,14 @@ import lz4.frame
 import pyarrow as pa
 
 from towpath.wire import codec as codecs
-from towpath.wire.codec import LIMIT, LZ4, ZSTD, Reader
+from towpath.wire.codec import LIMIT, LZ4, LZ4_HEAD, LZ4_HEADS, LZ4_STORED, ZSTD, Reader
 from towpath.wire.header import Buffer, Bytes
 
 _LZ4_RATIO = 255  # a length byte of a match stands for at most 255 bytes
 _LZ4_CONTENT_SIZE = 0x08
-_PLAIN_HEADS = frozenset(
-    bytes.fromhex(f"04224d1860{rest}") for rest in ("4082", "50fb", "6051", "7073")
-)
-"""How frames begin whose blocks stand alone, without checksums or sizes, as Kafka's clients write
-them: of 64 KiB, 256 KiB, 1 MiB and 4 MiB (LZ4 frame format 1.6.4)."""
-_PLAIN_HEADER = 7
-_LZ4_SIZE, _LZ4_STORED = 4, 1 << 31
-"""Bytes of the size of a block, and its bit for a block that is not compressed."""
+_PLAIN_HEADS = frozenset(head for _, head in LZ4_HEADS)
+_LZ4_SIZE = 4
+"""Bytes of the size of a block."""
 _FIRST_CHUNK = 1 << 16
 _SMALL_ZSTD = 16 << 10
 """Bytes up to which Arrow's stream takes longer than to open all at once."""
@@ -55,7 +50,7 @@ def into(codec: int, data: Buffer, out: Buffer) -> int:
             return int(cramjam.zstd.decompress_into(data.data, out.data))
         if codec != LZ4:
             return -1
-        if data[:_PLAIN_HEADER].tobytes() in _PLAIN_HEADS:
+        if data[:LZ4_HEAD].tobytes() in _PLAIN_HEADS:
             return _blocks_into(data.data, out.data)
         return int(cramjam.lz4.decompress_into(data.data, out.data))
     except cramjam.DecompressionError:
@@ -64,16 +59,16 @@ def into(codec: int, data: Buffer, out: Buffer) -> int:
 
 def _blocks_into(source: memoryview, out: memoryview) -> int:
     """Open the blocks of a frame one by one: 1.4 times as fast, as nothing is copied between."""
-    at, done = _PLAIN_HEADER, 0
+    at, done = LZ4_HEAD, 0
     while at + _LZ4_SIZE <= len(source):
         told = int.from_bytes(source[at : at + _LZ4_SIZE], "little")
-        size, at = told & ~_LZ4_STORED, at + _LZ4_SIZE
+        size, at = told & ~LZ4_STORED, at + _LZ4_SIZE
         block = source[at : at + size]
         if not told:
             return done if at == len(source) else -1
-        if len(block) < size or (told & _LZ4_STORED and size > len(out) - done):
+        if len(block) < size or (told & LZ4_STORED and size > len(out) - done):
             return -1
-        if told & _LZ4_STORED:
+        if told & LZ4_STORED:
             out[done : done + size] = block
             done += size
         else:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from towpath.wire.codec import LZ4_STORED
 from towpath.wire.copying import copied, copied_short, repeated
 from towpath.wire.framing import little
 from towpath.wire.loops import READ_ONLY, inlined, loop
@@ -23,8 +24,6 @@ _MAGIC, _SHORTEST = 0x184D2204, 11
 _FLAGS, _FLAGS_MASK = 0x60, 0xF3
 """Version 1, blocks that stand alone, no checksums of blocks, no dictionary."""
 _CONTENT_SIZE, _CONTENT_CHECKSUM = 0x08, 0x04
-_STORED = 1 << 31
-"""The bit in the size of a block that is not compressed."""
 _BEHIND = 2 + 1 + 5
 """Bytes that a block has behind literals that are not its last: a distance, a token, 5 literals."""
 _FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH = map(
@@ -127,10 +126,10 @@ def _blocks(data: Any, at: Any, stop: Any, out: Any, done: Any, largest: Any) ->
         at += 4
         if told == 0:
             return at, done
-        size = told & (_STORED - 1)
+        size = told & (LZ4_STORED - 1)
         if size > largest or size > stop - at:
             break
-        if told & _STORED:
+        if told & LZ4_STORED:
             end = FULL if size > room - done else copied(data, at, size, out, done)
         else:
             end = _block(data, at, at + size, out, done, min(room, done + largest))
