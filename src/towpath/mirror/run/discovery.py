@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Set
 
 from towpath.ledger.link import OpenLink
 from towpath.mirror.run.dealer import Dealer
@@ -11,7 +11,7 @@ from towpath.mirror.run.progress import RunProgress
 from towpath.mirror.run.reconcile import Reconciled, Reconciler, Shape, appeared, shape, shape_of
 from towpath.mirror.run.rounds import Look
 from towpath.mirror.run.trying import Trying
-from towpath.mirror.status.partition_status import PartitionStatus, State
+from towpath.mirror.status.partition_status import State
 from towpath.model.errors import LinkHeldError
 from towpath.plan.build import Planned
 from towpath.runtime.deadline import Deadline
@@ -21,6 +21,7 @@ _SPARING = 10
 """Looking may take a tenth of the time, where topics are left out again and again."""
 _LACKING = 5.0
 """Seconds between two tries to give slices what was copied and none has."""
+_NEVER_COPIED = frozenset({State.NOT_STARTED})
 _GOES_ON = frozenset({State.BEHIND, State.CAUGHT_UP})
 _FRESH = 120.0
 """Seconds for which a look at both clusters is good enough to plan a round. What changes after it
@@ -121,33 +122,25 @@ class Discovery:
 
     def _wants_more(self) -> bool:
         """Whether a partition is to be tried again, or no slice has one that should be copied."""
-        rows = self._progress.rows
-        due = self._trying.due(rows)
+        due = self._trying.due(self._progress.rows)
         self._dealer.again.update(due)
-        return (
-            bool(due)
-            or self._dealer.lacks(row.tp for row in rows if self._should_run(row))
-            or self._lacks_copied(rows)
-        )
+        return bool(due) or self._lacks(_NEVER_COPIED) or self._lacks_copied()
 
-    def _lacks_copied(self, rows: Sequence[PartitionStatus]) -> bool:
+    def _lacks_copied(self) -> bool:
         """Whether no slice has a partition that was copied: its topic was taken up again.
 
-        Asked seldom, as it holds for good for what the file leaves out by now.
+        Asked seldom, as a plan may have a reason of its own to leave a partition out.
         """
-        if time.monotonic() < self._lacking:
+        if time.monotonic() < self._lacking or not self._lacks(_GOES_ON):
             return False
-        known = self._progress.topics.topics
-        lacks = self._dealer.lacks(
-            row.tp
-            for row in rows
-            if row.state in _GOES_ON and known.isdisjoint((row.topic, row.target_topic))
-        )
-        if lacks:
-            self._lacking = time.monotonic() + _LACKING
-        return lacks
+        self._lacking = time.monotonic() + _LACKING
+        return True
 
-    def _should_run(self, row: PartitionStatus) -> bool:
-        """Whether a partition was never copied, although nothing is known to prevent it."""
+    def _lacks(self, states: Set[State]) -> bool:
+        """Whether no slice has a partition in such a state that nothing is known to prevent."""
         known = self._progress.topics.topics
-        return row.state is State.NOT_STARTED and known.isdisjoint((row.topic, row.target_topic))
+        return self._dealer.lacks(
+            row.tp
+            for row in self._progress.rows
+            if row.state in states and known.isdisjoint((row.topic, row.target_topic))
+        )
