@@ -7,8 +7,9 @@ import socket
 from collections.abc import Callable
 
 import pytest
-from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.metadata import ApiVersionsResponse
 
+from tests.support.messages.asking import version_question
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_connection import ClientConnection
@@ -64,18 +65,11 @@ async def serving(seen: Seen) -> asyncio.Server:
     return await loop.create_server(client, "127.0.0.1", 0)
 
 
-def asked(version: int, correlation: int) -> bytes:
-    made = ApiVersionsRequest(client_software_name="t", client_software_version="1")
-    made.API_VERSION = version
-    made.with_header(correlation_id=correlation, client_id="t")
-    return bytes(made.encode(header=True, framed=True))
-
-
 def flood(port: int) -> int:
     """Ask without taking answers until no more is taken; return the bytes that were."""
     with socket.create_connection(("127.0.0.1", port), 10) as connection:
         connection.settimeout(1)
-        sent, block = 0, asked(3, 1) * 2000
+        sent, block = 0, version_question(3, 1) * 2000
         while sent < MOST:
             try:
                 sent += connection.send(block)
@@ -112,7 +106,7 @@ def test_a_client_that_takes_no_answers_is_not_read_from() -> None:
 def test_the_gateway_says_itself_which_versions_it_takes(
     version: int, error: int, told: int
 ) -> None:
-    answer = played(Seen(), lambda port: ask(port, asked(version, 7)))
+    answer = played(Seen(), lambda port: ask(port, version_question(version, 7)))
     assert isinstance(answer, bytes)
     found = ApiVersionsResponse.decode(memoryview(answer)[4:], version=told, header=True)
     assert found.error_code == error
@@ -120,7 +114,7 @@ def test_the_gateway_says_itself_which_versions_it_takes(
 
 
 def test_a_newer_client_gets_the_versions_in_the_oldest_form() -> None:
-    newer = bytearray(asked(4, 7))
+    newer = bytearray(version_question(4, 7))
     newer[6:8] = (5).to_bytes(2, "big")
     answer = played(Seen(), lambda port: ask(port, bytes(newer)))
     assert isinstance(answer, bytes)
@@ -131,7 +125,7 @@ def test_a_newer_client_gets_the_versions_in_the_oldest_form() -> None:
 
 def test_a_request_that_is_not_relayed_ends_its_connection_and_is_named() -> None:
     seen = Seen()
-    produce = bytearray(asked(3, 7))
+    produce = bytearray(version_question(3, 7))
     produce[4:6] = (0).to_bytes(2, "big")
     assert played(seen, lambda port: ask(port, bytes(produce))) == b""
     assert seen.why == ["request 0 of version 3 is not relayed"]

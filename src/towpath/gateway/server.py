@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from towpath.cluster.connect.exchange import Address, Versions, address_text
-from towpath.cluster.connect.security import ssl_context
+from towpath.cluster.connect.security import listener_context, ssl_context
 from towpath.cluster.metadata import Broker
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import relayed
@@ -34,6 +34,9 @@ OF_TARGET = 1000
 _BACKLOG = 1024
 _PATIENCE = 5.0
 """Seconds within which a broker must accept a connection."""
+
+_HANDSHAKE = 10.0
+"""Seconds within which a client must have agreed on encryption."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Gateway:
     def __init__(self, config: LinkConfig, section: GatewayConfig, behind: Behind) -> None:
         self._config, self._host = config, section.address[0]
         self._loop = asyncio.get_running_loop()
+        self._tls = listener_context(section.tls) if section.tls is not None else None
         self._listeners: list[socket.socket] = []
         self._servers: list[asyncio.Task[asyncio.Server]] = []
         self._failed: list[ConfigProblem] = []
@@ -198,7 +202,12 @@ class Gateway:
             log.event("listener.failed", self._config.link, key, {"why": why}, trouble=True)
             return
         self._listeners.append(listener)
-        made = self._loop.create_server(lambda: self._client(home), sock=listener)
+        made = self._loop.create_server(
+            lambda: self._client(home),
+            sock=listener,
+            ssl=self._tls,
+            ssl_handshake_timeout=_HANDSHAKE if self._tls else None,
+        )
         self._servers.append(self._loop.create_task(made))
 
     def _client(self, home: BrokerPlace) -> ClientConnection:

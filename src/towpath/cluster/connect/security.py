@@ -9,7 +9,7 @@ import os
 import signal
 import ssl
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from tempfile import NamedTemporaryFile
@@ -35,12 +35,13 @@ from towpath.settings import (
     certificates,
     note,
 )
+from towpath.settings.sections.listener_tls import ListenerTls
 
 _COMMAND_SECONDS = 30
 
 
 class _Texts(NamedTuple):
-    """Contents of the files of a `tls` block at one time."""
+    """Contents of the files of a `tls` section at one time."""
 
     ca: str
     cert: str
@@ -49,7 +50,7 @@ class _Texts(NamedTuple):
 
 
 _KEPT = 8
-_contexts: dict[Tls, tuple[_Texts, ssl.SSLContext]] = {}
+_contexts: dict[Tls | ListenerTls, tuple[_Texts, ssl.SSLContext]] = {}
 _making = Lock()
 
 
@@ -62,15 +63,39 @@ def ssl_context(tls: Tls) -> ssl.SSLContext:
         ssl.SSLError: A certificate or key is not usable, and none was before.
         ValueError: The authorities are not usable, and none were before.
     """
-    pems = tls.ca, tls.cert, tls.key, tls.key_password
-    now = _Texts(*(_revealed(each) for each in pems))
+    return _current(tls, lambda texts: _made(tls, texts))
+
+
+def listener_context(tls: ListenerTls) -> ssl.SSLContext:
+    """Return the TLS context of a listener; each handshake uses what its files contain by then.
+
+    Raises:
+        ssl.SSLError: A certificate or key is not usable.
+        ValueError: The authorities are not usable.
+    """
+
+    def newest() -> ssl.SSLContext:
+        return _current(tls, lambda texts: _made_listener(tls, texts))
+
+    def at_handshake(of: ssl.SSLObject, _: str | None, __: ssl.SSLContext) -> None:
+        of.context = newest()
+
+    context = _made_listener(tls, _texts(tls))
+    context.sni_callback = at_handshake  # also called for clients that name no host
+    return context
+
+
+def _current(tls: Tls | ListenerTls, make: Callable[[_Texts], ssl.SSLContext]) -> ssl.SSLContext:
+    """Return a context, made anew once a file has changed."""
+    now = _texts(tls)
     with _making:
         before, context = _contexts.get(tls, (None, None))
         if context is not None and before == now:
             return context
+        pems = tls.ca, tls.cert, tls.key, tls.key_password
         about = ", ".join(pem.path for pem in pems if isinstance(pem, PemFile))
         try:
-            made = _made(tls, now)
+            made = make(now)
         except (ssl.SSLError, ValueError) as error:
             if context is None:
                 raise
@@ -82,6 +107,10 @@ def ssl_context(tls: Tls) -> ssl.SSLContext:
         while len(_contexts) > _KEPT:
             _contexts.pop(next(iter(_contexts)))
         return made
+
+
+def _texts(tls: Tls | ListenerTls) -> _Texts:
+    return _Texts(*(_revealed(each) for each in (tls.ca, tls.cert, tls.key, tls.key_password)))
 
 
 def _revealed(part: PemFile | Secret | None) -> str:
@@ -99,6 +128,16 @@ def _made(tls: Tls, texts: _Texts) -> ssl.SSLContext:
         context.load_default_certs()
     if tls.cert:
         _load_pair(context, texts)
+    return context
+
+
+def _made_listener(tls: ListenerTls, texts: _Texts) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if tls.ca:
+        context.load_verify_locations(cadata=certificates(texts.ca))
+        context.verify_mode = ssl.CERT_REQUIRED
+    _load_pair(context, texts)
     return context
 
 

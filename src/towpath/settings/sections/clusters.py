@@ -19,10 +19,11 @@ from pydantic import (
 )
 
 from towpath.model.foreign import foreign
+from towpath.model.secret import Secret
 from towpath.model.target_kinds import TargetKind
 from towpath.settings.address import check_address, host_and_port
 from towpath.settings.problems import must_be, not_empty, placed_error
-from towpath.settings.secrets import Pem, SecretText, certificates
+from towpath.settings.secrets import Pem, PemFile, SecretText, certificates
 from towpath.settings.shape import Section
 from towpath.settings.units import Duration, between
 
@@ -46,30 +47,39 @@ class Tls(Section):
     @model_validator(mode="after")
     def _usable(self) -> Self:
         if self.ca:
-            _check_authorities(self.ca.text.reveal(), self.ca.path)
+            check_authorities(self.ca)
         if self.cert:
-            _check_pair(self)
+            check_pair(self.cert, self.key, self.key_password)
         elif self.key or self.key_password:
             raise placed_error("is required where a key is given", "cert")
         return self
 
 
-def _check_authorities(text: str, path: str) -> None:
+def check_authorities(ca: PemFile) -> None:
+    """Refuse a file that contains no usable certificates of authorities.
+
+    Raises:
+        PydanticCustomError: It contains none.
+    """
     try:
-        ssl.create_default_context(cadata=certificates(text))
+        ssl.create_default_context(cadata=certificates(ca.text.reveal()))
     except (ssl.SSLError, ValueError):
-        raise placed_error(f"{path}: holds no usable certificate", "ca") from None
+        raise placed_error(f"{ca.path}: holds no usable certificate", "ca") from None
 
 
-def _check_pair(tls: Tls) -> None:
-    assert tls.cert  # noqa: S101, the caller asked
-    password = tls.key_password.reveal() if tls.key_password else ""
+def check_pair(cert: PemFile, key: PemFile | None, key_password: Secret | None) -> None:
+    """Refuse a certificate and a key that cannot be used together.
+
+    Raises:
+        PydanticCustomError: They cannot.
+    """
+    password = key_password.reveal() if key_password else ""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         # OpenSSL takes both from a file only. Without a password it would ask on the terminal.
         with NamedTemporaryFile("w", suffix=".pem", encoding="utf-8") as file:
-            key = tls.key.text.reveal() if tls.key else ""
-            file.write(f"{key}\n{tls.cert.text.reveal()}")
+            text = key.text.reveal() if key else ""
+            file.write(f"{text}\n{cert.text.reveal()}")
             file.flush()
             context.load_cert_chain(file.name, password=password)
     except (ssl.SSLError, ValueError, OSError) as error:
@@ -79,7 +89,7 @@ def _check_pair(tls: Tls) -> None:
             if mismatch
             else "no usable certificate with its key, or `key_password` does not open the key"
         )
-        raise placed_error(f"{tls.cert.path}: {why}", "cert") from None
+        raise placed_error(f"{cert.path}: {why}", "cert") from None
 
 
 class PasswordSasl(Section):

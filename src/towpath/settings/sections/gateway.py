@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from towpath.settings.address import check_address, host_and_port, listen_address
+from towpath.settings.sections.listener_tls import ListenerTls
 from towpath.settings.shape import Section
 from towpath.settings.units import Duration, between
 
@@ -44,6 +45,12 @@ class GatewayConfig(Section):
         description="HOST:PORT that clients are told for a broker of the target, by its id, once"
         " topics are promoted. Default: the host that clients are told, at the port of `listen`"
         " + 1001 + N.",
+    )
+
+    tls: ListenerTls | None = Field(
+        None,
+        description="Encryption towards clients, on all ports. Default: clients connect in plain"
+        " text.",
     )
 
     hold: Annotated[Duration, between("100ms", "20s")] = Field(
