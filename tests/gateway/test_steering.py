@@ -29,8 +29,18 @@ from kafka.protocol.producer import (
     TxnOffsetCommitRequest,
 )
 
+from tests.support.clients.promoted_routes import (
+    AT_SOURCE,
+    KINDS,
+    LEADER,
+    PRODUCER,
+    SOURCE_ID,
+    TARGET_ID,
+    framed,
+    produce,
+    promoted,
+)
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from towpath.cluster.metadata import Broker, Metadata, PartitionInfo, TopicInfo
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.frames import FrameError, head
 from towpath.gateway.held_members import HeldMembers
@@ -43,14 +53,7 @@ from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import Steering
 from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic
 from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName
-from towpath.wire import plain
 from towpath.wire.header import BatchHeader
-
-SOURCE_ID, TARGET_ID = UUID(int=1), UUID(int=2)
-PRODUCER = 1 << 62
-AT_SOURCE = BrokerPlace(Cluster.SOURCE, 1)
-LEADER = BrokerPlace(Cluster.TARGET, 7)
-KINDS = dict.fromkeys(range(100), (0, 15))
 
 
 class Client:
@@ -64,24 +67,6 @@ def steering(routes: Routes) -> Steering:
     nodes = RelayedNodes("h", 1, {}, lambda *_: None)
     answers = dict.fromkeys(Cluster, AnswerChanges(nodes, ClusterId("c")))
     return Steering(OwnAnswers(KINDS), answers, routes, lambda: None)
-
-
-def promoted() -> Routes:
-    routes = Routes()
-    producers = (LastBatch(id=PRODUCER, epoch=0, sequence=9),)
-    topic = PromotedTopic(
-        topic=TopicName("moved"),
-        source_id=TopicId(str(SOURCE_ID)),
-        target_id=TopicId(str(TARGET_ID)),
-        partitions=(PromotedPartition(partition=0, end=10, producers=producers),),
-    )
-    routes.move(Promoted(link=LinkName("l"), name="p", topics=(topic,), groups=("g",), at=1))
-    broker = Broker(7, "h", 1)
-    info = TopicInfo(
-        TopicName("moved"), TopicId(str(TARGET_ID)), False, (PartitionInfo(0, 7, (7,)),)
-    )
-    routes.view = Metadata(ClusterId("c"), 7, {7: broker}, {info.name: info})
-    return routes
 
 
 def reverted(*stay: str) -> Routes:
@@ -102,12 +87,6 @@ def reverted(*stay: str) -> Routes:
     return routes
 
 
-def framed(message: Any, version: int) -> bytearray:
-    message.API_VERSION = version
-    message.with_header(correlation_id=3, client_id="c")
-    return bytearray(message.encode(header=True, framed=True))
-
-
 class TargetClient:
     """A connection to the target's broker 7."""
 
@@ -125,28 +104,6 @@ def step(
 def places(found: RequestStep | None) -> list[BrokerPlace]:
     assert found is not None
     return [each.place for each in found.sends]
-
-
-def produce(topics: Sequence[str], sequence: int, acks: int = -1) -> Any:
-    topic = ProduceRequest.TopicProduceData
-    records = plain.encode(
-        [plain.Record(b"k", b"v", (), 1)],
-        producer_id=PRODUCER,
-        producer_epoch=0,
-        base_sequence=sequence,
-    )
-    return ProduceRequest(
-        transactional_id=None,
-        acks=acks,
-        timeout_ms=1,
-        topic_data=[
-            topic(
-                name=name,
-                partition_data=[topic.PartitionProduceData(index=0, records=bytes(records))],
-            )
-            for name in topics
-        ],
-    )
 
 
 def codes(found: bytes | None) -> dict[str, int]:

@@ -30,6 +30,7 @@ class Api(IntEnum):
     HEARTBEAT = 12
     LEAVE_GROUP = 13
     SYNC_GROUP = 14
+    SASL_HANDSHAKE = 17
     API_VERSIONS = 18
     CREATE_TOPICS = 19
     DELETE_TOPICS = 20
@@ -38,6 +39,7 @@ class Api(IntEnum):
     ADD_OFFSETS_TO_TXN = 25
     TXN_OFFSET_COMMIT = 28
     DESCRIBE_CONFIGS = 32
+    SASL_AUTHENTICATE = 36
     CREATE_PARTITIONS = 37
     INCREMENTAL_ALTER_CONFIGS = 44
     OFFSET_DELETE = 47
@@ -59,7 +61,7 @@ _NEWEST: Mapping[int, int] = {
     Api.SYNC_GROUP: 5,
     15: 6,  # DescribeGroups
     16: 5,  # ListGroups
-    17: 1,  # SaslHandshake
+    Api.SASL_HANDSHAKE: 1,
     Api.API_VERSIONS: 4,
     Api.CREATE_TOPICS: 7,
     Api.DELETE_TOPICS: 6,
@@ -73,7 +75,7 @@ _NEWEST: Mapping[int, int] = {
     30: 3,  # CreateAcls
     31: 3,  # DeleteAcls
     Api.DESCRIBE_CONFIGS: 4,
-    36: 2,  # SaslAuthenticate
+    Api.SASL_AUTHENTICATE: 2,
     Api.CREATE_PARTITIONS: 3,
     42: 2,  # DeleteGroups
     Api.INCREMENTAL_ALTER_CONFIGS: 1,
@@ -89,7 +91,7 @@ _NEWEST: Mapping[int, int] = {
     Api.CONSUMER_GROUP_HEARTBEAT: 1,
     69: 1,  # ConsumerGroupDescribe
 }
-_OLDEST: Mapping[int, int] = {17: 1}
+_OLDEST: Mapping[int, int] = {Api.SASL_HANDSHAKE: 1}
 """With version 0 of SaslHandshake, bytes without frames would follow."""
 
 

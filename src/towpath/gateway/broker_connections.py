@@ -60,6 +60,7 @@ class BrokerConnection(asyncio.Protocol):
 
     Attributes:
         sent: How many requests were sent that write; `done`, how many of them were answered.
+        until: When its login ends, by the loop's clock; `None` for never.
     """
 
     def __init__(self, client: LegClient, watch: Watch) -> None:
@@ -71,12 +72,20 @@ class BrokerConnection(asyncio.Protocol):
         self._is_left = False
         self.sent = self.done = 0
         self.opening: asyncio.Task[None] | None = None
+        self.until: float | None = None
         watch.began(self)
 
     @property
     def in_doubt(self) -> bool:
         """Whether a request that writes is still unanswered."""
         return self.done < self.sent and self._transport is not None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether its login has ended, and nothing waits for an answer."""
+        if self.until is None or self._pending:
+            return False
+        return asyncio.get_running_loop().time() > self.until
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send the requests that waited for the connection."""

@@ -13,11 +13,18 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from towpath.gateway.broker_connections import BrokerConnection
+from towpath.gateway.client_logins import LoginState
 from towpath.gateway.frames import SMALLEST, FrameError, Frames, Head, head
 from towpath.gateway.gateway_counts import ConnectionCounts
 from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.routes import BrokerPlace
-from towpath.gateway.steering import Steering
+
+
+class ClientSteering(Protocol):
+    """Protocol of what routes requests."""
+
+    def step(self, frame: bytearray, asked: Head, client: ClientConnection) -> RequestStep | None:
+        """Return the next step for a request, `None` if the request has to wait."""
 
 
 class Told(Protocol):
@@ -63,16 +70,17 @@ class ClientConnection(asyncio.Protocol):
     Attributes:
         home: See above.
         whole_at: How many promotions there were when it last named all partitions of a Fetch.
+        login: Its login.
     """
 
     def __init__(
         self,
         home: BrokerPlace,
         connect: Callable[[ClientConnection, BrokerPlace], BrokerConnection],
-        steering: Steering,
+        steering: ClientSteering,
         told: Told,
     ) -> None:
-        self.home, self.whole_at = home, 0
+        self.home, self.whole_at, self.login = home, 0, LoginState()
         self._connect, self._steering, self._told = connect, steering, told
         self._frames = Frames(SMALLEST)
         self._queue: deque[bytearray] = deque()
@@ -176,6 +184,15 @@ class ClientConnection(asyncio.Protocol):
         if at == self.home or why:
             self.end(why)
 
+    def prove(self, frame: bytes, correlation: int) -> None:
+        """Send its broker a request that only logged-in clients are answered."""
+
+        def answered(answer: bytearray | None) -> None:
+            self.login.is_proven = answer is not None
+            self.go_on()
+
+        self._leg(self.home).send(frame, correlation, answered, writes=False)
+
     def _request(self, frame: bytearray) -> bool:
         """Do what is to be done with a request; return whether it need not wait."""
         asked = head(frame)
@@ -193,10 +210,18 @@ class ClientConnection(asyncio.Protocol):
         def answered(frame: bytearray | None) -> None:
             self._answered(due, number, sent, frame)
 
-        leg = self._legs.get(sent.place)
-        if leg is None:
-            leg = self._legs[sent.place] = self._connect(self, sent.place)
+        leg = self._leg(sent.place)
         leg.send(sent.frame, asked.correlation, answered, writes=sent.writes)
+
+    def _leg(self, place: BrokerPlace) -> BrokerConnection:
+        leg = self._legs.get(place)
+        if leg is not None and leg.is_stale:
+            del self._legs[place]
+            leg.end()
+            leg = None
+        if leg is None:
+            leg = self._legs[place] = self._connect(self, place)
+        return leg
 
     def _answered(self, due: _Due, number: int, sent: Sent, frame: bytearray | None) -> None:
         """Take an answer of a broker, and hand on what is whole.

@@ -12,8 +12,9 @@ from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.routes import Routes
 from towpath.model.nouns import TopicName
 
-_NO_LEADER = 5
-"""Kafka's code LEADER_NOT_AVAILABLE: clients ask again."""
+_NO_LEADER, _FORBIDDEN = 5, 29
+"""Kafka's codes LEADER_NOT_AVAILABLE, for which clients ask again, and TOPIC_AUTHORIZATION_FAILED:
+whoever may not see a topic at the source hears nothing of it."""
 
 
 class MetadataMerging:
@@ -42,7 +43,7 @@ class MetadataMerging:
         ]
         for topic in answer.topics:
             name = topic.name if topic.name is not None else routes.target_ids.get(topic.topic_id)
-            if name in routes.topics:
+            if name in routes.topics and topic.error_code != _FORBIDDEN:
                 self._topic(topic, name)
 
     def cluster(self, answer: Any) -> None:

@@ -28,10 +28,12 @@ class ProduceSteering:
     Args:
         routes: What is held and promoted.
         wake: Called when requests that wait may go on.
+        crosses: Whether what a client sends to a broker of the source may go to one of the target;
+            not where clients log in, as a login is good for one cluster.
     """
 
-    def __init__(self, routes: Routes, wake: Callable[[], None]) -> None:
-        self._routes, self._wake = routes, wake
+    def __init__(self, routes: Routes, wake: Callable[[], None], *, crosses: bool = True) -> None:
+        self._routes, self._wake, self._crosses = routes, wake, crosses
 
     def step(
         self, frame: bytearray, head: Head, home: BrokerPlace, *, silent: bool
@@ -80,7 +82,7 @@ class ProduceSteering:
             return verdict, here
         if home.cluster is Cluster.TARGET:
             return verdict, home
-        return verdict, routes.leader(*place)
+        return verdict, routes.leader(*place) if self._crosses else None
 
     def _sent(
         self,
@@ -93,6 +95,9 @@ class ProduceSteering:
     ) -> RequestStep:
         said = produce_requests.refusals(codes)
         away = lambda place: produce_requests.refusals({place: steering_answers.NOT_LEADER})[place]  # noqa: E731
+        if silent and not self._crosses and codes:
+            some = min(codes)[0]
+            raise FrameError(f"records for topic {some}, which has moved, with acks=0")
         if not parts:
             return RequestStep(own=b"" if silent else produce_requests.answer(asked, said, away))
         sends = []

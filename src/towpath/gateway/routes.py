@@ -8,6 +8,7 @@ from enum import Enum
 from uuid import UUID
 
 from towpath.cluster.metadata import Metadata
+from towpath.gateway.client_logins import SeenLogins
 from towpath.gateway.cut_table import CutTable
 from towpath.gateway.held_members import HeldMembers
 from towpath.gateway.seen_members import SeenMembers
@@ -29,10 +30,12 @@ class BrokerPlace:
     Attributes:
         cluster: The cluster.
         broker: The broker's own id, `None` for any.
+        as_link: Whether the gateway logs in there itself, for clients logged in elsewhere.
     """
 
     cluster: Cluster
     broker: int | None = None
+    as_link: bool = False
 
 
 SOURCE = BrokerPlace(Cluster.SOURCE)
@@ -61,6 +64,7 @@ class Routes:
         early: Promoted partitions of which a batch came behind a gap: the target may know more.
         transacting: Groups whose offsets were committed in transactions.
         seen: Members that were heard of through this gateway.
+        logins: Logins of clients that clusters accepted.
         source_away: Whether the source does not answer: what is promoted is served without it.
     """
 
@@ -81,6 +85,7 @@ class Routes:
     early: set[tuple[str, int]] = field(default_factory=set)
     transacting: set[str] = field(default_factory=set)
     seen: SeenMembers = field(default_factory=SeenMembers)
+    logins: SeenLogins = field(default_factory=SeenLogins)
     source_away: bool = False
 
     @property

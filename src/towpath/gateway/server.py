@@ -17,16 +17,19 @@ from towpath.gateway.apis import relayed
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_connection import ClientConnection
 from towpath.gateway.gateway_counts import ConnectionCounts, GatewayCounts, MoveCounts
+from towpath.gateway.link_login import LinkLogin
+from towpath.gateway.login_steering import LoginSteering
 from towpath.gateway.metadata_merging import MetadataMerging
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.relayed_nodes import RelayedNode, RelayedNodes
-from towpath.gateway.routes import SOURCE, BrokerPlace, Cluster, Routes
+from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import Steering
 from towpath.gateway.write_drains import WriteDrains
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
 from towpath.model.nouns import ClusterId
 from towpath.runtime import log
 from towpath.settings import LinkConfig
+from towpath.settings.sections.clusters import ClusterConfig
 from towpath.settings.sections.gateway import GatewayConfig
 
 OF_TARGET = 1000
@@ -99,7 +102,10 @@ class Gateway:
             Cluster.TARGET: AnswerChanges(self.targets, behind.cluster),
         }
         self._own = OwnAnswers(relayed(behind.versions))
-        self._steering = Steering(self._own, answers, self.routes, self.wake)
+        asking = {each for each in Cluster if self._cluster(each).sasl is not None}
+        steering = Steering(self._own, answers, self.routes, self.wake, logins=bool(asking))
+        self._logins = LoginSteering(steering, answers, self.routes, asking) if asking else None
+        self._steering = self._logins or steering
         self._listen(section.address, "gateway.listen", SOURCE)
         self.nodes.learn(behind.brokers)
         if self._failed:
@@ -211,6 +217,8 @@ class Gateway:
         self._servers.append(self._loop.create_task(made))
 
     def _client(self, home: BrokerPlace) -> ClientConnection:
+        if home == SOURCE and self._logins is not None and self.routes.source_away:
+            home = TARGET  # there is nobody else to log in to
         return ClientConnection(home, self._leg, self._steering, self)
 
     def _leg(self, client: ClientConnection, place: BrokerPlace) -> BrokerConnection:
@@ -221,19 +229,40 @@ class Gateway:
     async def _connect(self, leg: BrokerConnection, place: BrokerPlace) -> None:
         """Connect to the first of the brokers of a place that accepts it."""
         why = "the cluster has no such broker"
-        cluster = self._config.source if place.cluster is Cluster.SOURCE else self._config.target
+        cluster = self._cluster(place.cluster)
         tls = ssl_context(cluster.tls) if cluster.tls else None
         for at in self._brokers(place):
             try:
                 async with asyncio.timeout(_PATIENCE):
+                    login = LinkLogin(cluster, at[0]) if place.as_link and cluster.sasl else None
+                    first = login or leg
                     await self._loop.create_connection(
-                        lambda: leg, *at, ssl=tls, server_hostname=at[0] if tls else None
+                        lambda of=first: of, *at, ssl=tls, server_hostname=at[0] if tls else None
                     )
+                    if login is not None:
+                        await self._log_in(login, leg)
             except OSError as error:  # also those of TLS, and of time
                 why = f"{address_text(at)} is away: {error.strerror or type(error).__name__}"
             else:
                 return
         leg.failed(why)
+
+    async def _log_in(self, login: LinkLogin, leg: BrokerConnection) -> None:
+        """Log in as the link, and let the connection serve a client.
+
+        Raises:
+            OSError: It was refused.
+        """
+        try:
+            good = await login.go()
+        except BaseException:
+            login.end()
+            raise
+        leg.until = self._loop.time() + good if good is not None else None
+        login.hand_over(leg)
+
+    def _cluster(self, cluster: Cluster) -> ClusterConfig:
+        return self._config.source if cluster is Cluster.SOURCE else self._config.target
 
     def _close(self) -> None:
         for each in self._servers:

@@ -43,6 +43,7 @@ class Steering:
         answers: Changes answers, by the cluster that gives them.
         routes: What is held and promoted.
         wake: Called when requests that wait may go on.
+        logins: Whether clients log in.
     """
 
     def __init__(
@@ -51,10 +52,12 @@ class Steering:
         answers: Mapping[Cluster, AnswerChanges],
         routes: Routes,
         wake: Callable[[], None],
+        *,
+        logins: bool = False,
     ) -> None:
         self._own, self._answers, self._routes = own, answers, routes
         self._send = RequestSending(answers)
-        self._producing = ProduceSteering(routes, wake)
+        self._producing = ProduceSteering(routes, wake, crosses=not logins)
         decoded_by: Mapping[int, tuple[Any, Handler]] = {
             Api.FETCH: (FetchRequest, self._fetch),
             Api.LIST_OFFSETS: (ListOffsetsRequest, self._list),

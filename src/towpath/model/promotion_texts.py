@@ -10,9 +10,8 @@ from towpath.model.reason_codes import ReasonCode
 
 PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
     {
-        ReasonCode.PROMOTE_LOGIN: lambda side: (
-            f"clients log in to the {side} (`{side}.sasl`), and the gateway cannot do that for them"
-            " on another cluster"
+        ReasonCode.PROMOTE_LOGIN: lambda side, why="the gateway cannot do it for them": (
+            f"{side}: clients could not log in as they do now: {why}"
         ),
         ReasonCode.PROMOTE_CERTIFICATE: lambda side: (
             f"the {side} asks for certificates of clients (`{side}.tls.cert`), and the gateway has"

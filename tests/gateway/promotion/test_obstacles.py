@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.ledger.books import opened
 from towpath.cluster.metadata import Answers, PartitionInfo, ProducerState, TopicInfo
+from towpath.gateway.client_logins import ClientLogin
 from towpath.gateway.producer_eras import FIRST_ID
 from towpath.gateway.promotion import obstacles
 from towpath.gateway.promotion.promotion_scope import lags, offsets_partition
@@ -18,6 +19,7 @@ from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.model.scram import Credential, Mechanism
 from towpath.model.secret import Secret
 from towpath.records.target.fences import COORDINATOR_EPOCH, EPOCH
 from towpath.settings import LinkConfig
@@ -57,11 +59,29 @@ def test_clients_that_prove_who_they_are_cannot_move(
     assert codes(obstacles.of_settings(config())) == []
     (why,) = obstacles.of_settings(config(sasl=sasl))
     assert (why.code, dict(why.values)["side"]) == (ReasonCode.PROMOTE_LOGIN, "source")
+    both = config(sasl=sasl)
+    side = both.target.model_copy(update={"sasl": both.source.sasl})
+    assert codes(obstacles.of_settings(both.model_copy(update={"target": side}))) == []
     plain = config()
     tls = Tls.model_construct(cert=PemFile("c.pem", Secret("")))
     side = plain.source.model_copy(update={"tls": tls})
     certified = plain.model_copy(update={"source": side})
     assert codes(obstacles.of_settings(certified)) == [ReasonCode.PROMOTE_CERTIFICATE]
+
+
+def test_logins_that_the_target_would_not_accept_are_named() -> None:
+    seen = [
+        ClientLogin("PLAIN", "p"),
+        ClientLogin("SCRAM-SHA-256", "a"),
+        ClientLogin("SCRAM-SHA-256", "b"),
+    ]
+    known = {Credential("a", Mechanism.SHA_256), Credential("b", Mechanism.SHA_512)}
+    (why,) = obstacles.of_logins(seen, {"PLAIN", "SCRAM-SHA-256"}, known)
+    assert why.code is ReasonCode.PROMOTE_LOGIN
+    assert "no credential of b (SCRAM-SHA-256)" in str(why)
+    (why,) = obstacles.of_logins(seen, {"SCRAM-SHA-256"}, None)
+    assert "clients log in by PLAIN, and it offers SCRAM-SHA-256" in str(why)
+    assert not [*obstacles.of_logins([ClientLogin("SCRAM-SHA-256")], {"SCRAM-SHA-256"}, known)]
 
 
 def test_a_link_that_was_fenced_is_no_client() -> None:

@@ -30,6 +30,7 @@ class Traffic:
         waits: How long each record took until it was acknowledged, in seconds.
         read: Partition and offset of each record that members of a group read.
         times: When, by group.
+        security: How clients encrypt and log in.
     """
 
     bootstrap: str
@@ -39,6 +40,7 @@ class Traffic:
     waits: list[float] = field(default_factory=list)
     read: dict[str, list[Read]] = field(default_factory=lambda: defaultdict(list))
     times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    security: dict[str, Any] = field(default_factory=dict)
     _writing: threading.Event = field(default_factory=threading.Event)
     _reading: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -74,7 +76,7 @@ class Traffic:
 
     def _write(self, number: int) -> None:
         config = {"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "linger.ms": 2}
-        producer = Producer({**config, **QUIET, "error_cb": self._told})
+        producer = Producer({**config, **QUIET, **self.security, "error_cb": self._told})
         begun, count = time.monotonic(), 0
 
         def delivered(at: float) -> Callable[[Any, Any], None]:
@@ -98,6 +100,7 @@ class Traffic:
 
     def _read(self, group: str, more: dict[str, Any]) -> None:
         config = {"bootstrap.servers": self.bootstrap, "group.id": group, **QUIET, **more}
+        config |= self.security
         consumer = Consumer({**config, "auto.offset.reset": "earliest", "error_cb": self._told})
         consumer.subscribe([self.topic])
         while not self._reading.is_set():

@@ -6,8 +6,10 @@ from towpath.model.reasons import Reason, ReasonCode
 
 PROMOTIONS = {
     Reason.of(ReasonCode.PROMOTE_LOGIN, side="source"): (
-        "clients log in to the source (`source.sasl`), and the gateway cannot do that for them"
-        " on another cluster"
+        "source: clients could not log in as they do now: the gateway cannot do it for them"
+    ),
+    Reason.of(ReasonCode.PROMOTE_LOGIN, side="target", why="it offers PLAIN"): (
+        "target: clients could not log in as they do now: it offers PLAIN"
     ),
     Reason.of(ReasonCode.PROMOTE_CERTIFICATE, side="source"): (
         "the source asks for certificates of clients (`source.tls.cert`), and the gateway has"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
+from kafka.protocol.sasl import SaslHandshakeRequest
 
 from towpath import __version__
 from towpath.cluster.codes import UNSUPPORTED_VERSION, refused
@@ -172,6 +173,28 @@ def greet(config: ClusterConfig, side: str, address: Address, deadline: Deadline
             if config.tls:
                 connection = _encrypt(connection, config.tls, host, deadline)
             return _greet(connection, side, deadline)
+    finally:
+        connection.close()
+
+
+def offered_mechanisms(
+    config: ClusterConfig, side: str, address: Address, deadline: Deadline
+) -> frozenset[str]:
+    """Return the SASL mechanisms that a broker offers its clients, which needs no login.
+
+    Raises:
+        SecurityError: `tls` does not match the broker; a retry would fail again.
+        UnreachableError: Nothing answers at the address.
+    """
+    what = f"asking {address_text(address)} how clients log in"
+    connection = _reach(side, what, address, deadline)
+    try:
+        with _explained(config, side, what, address[0]):
+            if config.tls:
+                connection = _encrypt(connection, config.tls, address[0], deadline)
+            _greet(connection, side, deadline)
+            answer = ask(connection, SaslHandshakeRequest(mechanism=""), 1, deadline)
+            return frozenset(answer.mechanisms)
     finally:
         connection.close()
 

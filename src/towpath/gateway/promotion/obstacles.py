@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
+from towpath.gateway.client_logins import ClientLogin
 from towpath.gateway.producer_eras import FIRST_ID
 from towpath.gateway.promotion.committed_groups import CommittedGroups
 from towpath.ledger.books import LinkBooks
@@ -13,6 +14,7 @@ from towpath.ledger.producers import is_private
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import Mode, ProducerId, Side, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.model.scram import Credential, Mechanism
 from towpath.records.target.fences import EPOCH
 from towpath.settings import LinkConfig
 
@@ -21,14 +23,45 @@ RECENT = 300_000
 MOST = 8_000
 """Producers, over all partitions, of which one record of the ledger can tell."""
 
+_SCRAM = frozenset(map(str, Mechanism))
+
 
 def of_settings(config: LinkConfig) -> Iterator[Reason]:
     """Yield the reasons by which clients of these two clusters cannot move."""
-    for side, cluster in ((Side.SOURCE, config.source), (Side.TARGET, config.target)):
-        if cluster.sasl is not None:
-            yield Reason.of(ReasonCode.PROMOTE_LOGIN, side=str(side))
+    sides = (Side.SOURCE, config.source), (Side.TARGET, config.target)
+    asking = [side for side, cluster in sides if cluster.sasl is not None]
+    if len(asking) == 1:
+        why = f"it asks for one (`{asking[0]}.sasl`), and the other cluster for none"
+        yield Reason.of(ReasonCode.PROMOTE_LOGIN, side=str(asking[0]), why=why)
+    for side, cluster in sides:
         if cluster.tls is not None and cluster.tls.cert is not None:
             yield Reason.of(ReasonCode.PROMOTE_CERTIFICATE, side=str(side))
+
+
+def of_logins(
+    seen: Iterable[ClientLogin],
+    offered: Set[str],
+    known: Set[Credential] | None,
+) -> Iterator[Reason]:
+    """Yield a reason for each login of clients that the target would not accept.
+
+    Args:
+        seen: The logins of clients, which the cluster that they leave accepted.
+        offered: The SASL mechanisms of the target.
+        known: The SCRAM credentials of the target, `None` if it does not tell them.
+    """
+    side, logins = str(Side.TARGET), sorted(seen)
+    for name in sorted({each.mechanism for each in logins} - offered):
+        why = f"clients log in by {name}, and it offers {', '.join(sorted(offered)) or 'nothing'}"
+        yield Reason.of(ReasonCode.PROMOTE_LOGIN, side=side, why=why)
+    if known is None:
+        return
+    for each in logins:
+        if each.mechanism in _SCRAM and each.name:
+            credential = Credential(each.name, Mechanism(each.mechanism))
+            if credential not in known:
+                why = f"it has no credential of {credential}, whose clients use this gateway"
+                yield Reason.of(ReasonCode.PROMOTE_LOGIN, side=side, why=why)
 
 
 def of_gateways(others: Iterable[GatewaySign]) -> Iterator[Reason]:

@@ -16,6 +16,7 @@ from towpath.gateway.cluster_greeting import versions_of
 from towpath.gateway.producer_eras import own
 from towpath.gateway.promotion.gateway_book import done_state
 from towpath.gateway.promotion.link_back import copying, link_back
+from towpath.gateway.promotion.login_checks import check_logins
 from towpath.gateway.promotion.mirroring_end import close_topics
 from towpath.gateway.promotion.obstacles import of_gateways
 from towpath.gateway.promotion.promotion_attempt import PromotionAttempt
@@ -280,7 +281,9 @@ class Promoter:
     def _scope(self, link: OpenLink, asked: Promotion) -> PromotionScope:
         routes = self._at.gateway.routes
         promoted, transacting = self._at.call(lambda: ({*routes.topics}, {*routes.transacting}))
-        return scope_of(link, asked.topics, promoted, transacting, back=asked.back)
+        scope = scope_of(link, asked.topics, promoted, transacting, back=asked.back)
+        check_logins(link, scope, self._at.call(routes.logins.all))
+        return scope
 
     def _tried(self, asked: Promotion, scope: PromotionScope, link: OpenLink) -> Promotion:
         try:
@@ -334,6 +337,7 @@ class Promoter:
             yield from (
                 f"{group}: {each} does not come through it" for each in part if each.id in unseen
             )
+        yield from scope.told
 
 
 def _places(records: Iterable[Promoted]) -> Iterator[TopicPartition]:

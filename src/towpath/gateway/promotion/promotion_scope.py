@@ -32,6 +32,7 @@ class PromotionScope:
         others: Other groups of the source.
         producers: Producers that write through a gateway, by partition.
         forbidden: Why it cannot be.
+        told: What a rehearsal tells besides.
     """
 
     topics: Mapping[TopicName, TopicInfo]
@@ -40,6 +41,7 @@ class PromotionScope:
     others: frozenset[str] = frozenset()
     producers: dict[TopicPartition, tuple[ProducerState, ...]] = field(default_factory=dict)
     forbidden: list[Reason] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
 
     @property
     def partitions(self) -> list[TopicPartition]:
