@@ -9,15 +9,13 @@ every record is counted on every side. All that it starts is stopped.
 from __future__ import annotations
 
 import logging
-import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
-import psutil
+from acts import PATIENCE, mirror, same, say, step, towpath, until
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -26,8 +24,6 @@ from towpath.dev.broker import LocalCluster
 from towpath.model.errors import TowpathError
 
 TOPIC, GROUP, PARTITIONS = "orders", "billing", 3
-PATIENCE = 90.0
-"""Seconds without progress after which something is wrong."""
 QUIET = logging.getLogger("quiet")
 """Where clients go on about the cluster that was killed, until they are collected."""
 QUIET.addHandler(logging.NullHandler())
@@ -145,13 +141,6 @@ def names(kind: str, count: int) -> Counter[bytes]:
     return Counter(b"%s-%d" % (kind.encode(), number) for number in range(count))
 
 
-def same(what: str, found: Counter[bytes], wanted: Counter[bytes]) -> bool:
-    """Say how many records were found, lost and doubled; return whether all is right."""
-    lost, more = (wanted - found).total(), (found - wanted).total()
-    say(f"{what}: {found.total():,} records, {lost} lost, {more} doubled or foreign")
-    return not (lost or more)
-
-
 def write(cluster: LocalCluster, kind: str, count: int) -> None:
     """Write records of one kind, each with a key."""
     config = {"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True}
@@ -234,52 +223,6 @@ def stands(cluster: LocalCluster) -> list[int]:
     with closing(consumer_of(cluster)) as consumer:
         parts = [TopicPartition(TOPIC, part) for part in range(PARTITIONS)]
         return [each.offset for each in consumer.committed(parts, PATIENCE)]
-
-
-@contextmanager
-def mirror(file: Path) -> Iterator[psutil.Popen]:
-    """Run a link until the block ends."""
-    run = psutil.Popen([sys.executable, "-m", "towpath", "run", str(file)])
-    try:
-        yield run
-    finally:
-        if run.poll() is None:
-            for each in [run, *run.children(recursive=True)]:
-                each.resume()
-            run.terminate()
-        run.wait(PATIENCE)
-
-
-def until(done: Callable[[], bool], what: str, run: psutil.Popen) -> None:
-    """Wait for a condition while a process lives."""
-    end = time.monotonic() + PATIENCE
-    while not done():
-        if run.poll() is not None or time.monotonic() > end:
-            sys.exit(f"waited in vain for {what}")
-        time.sleep(0.2)
-
-
-def towpath(*arguments: str | Path, codes: tuple[int, ...] = (0,)) -> None:
-    """Run a command of towpath as a user would.
-
-    Args:
-        arguments: Its words.
-        codes: The exit codes that belong to the story.
-    """
-    words = [sys.executable, "-m", "towpath", *map(str, arguments)]
-    code = subprocess.run(words, check=False).returncode  # noqa: S603, words of ours
-    if code not in codes:
-        sys.exit(f"towpath {arguments[0]} ended with {code}")
-
-
-def step(text: str) -> None:
-    """Show a heading."""
-    sys.stderr.write(f"\n== {text}\n")
-
-
-def say(text: str) -> None:
-    """Show a line."""
-    sys.stderr.write(f"{text}\n")
 
 
 if __name__ == "__main__":

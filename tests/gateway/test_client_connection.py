@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import socket
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
+from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.metadata import ApiVersionsResponse
 
 from tests.support.messages.asking import version_question
@@ -21,7 +27,7 @@ from towpath.gateway.steering import Steering
 from towpath.model.nouns import ClusterId
 
 MOST = 24 << 20
-TAKEN = {18: (0, 4), 3: (0, 13)}
+TAKEN = {18: (0, 4), 3: (0, 13), 16: (0, 5)}
 
 
 class Seen:
@@ -49,8 +55,8 @@ class NoBroker:
         del leg
 
 
-async def serving(seen: Seen) -> asyncio.Server:
-    """Listen for clients, with no broker behind."""
+async def serving(seen: Seen, broker: int | None = None) -> asyncio.Server:
+    """Listen for clients, with no broker behind, or one at a port."""
     loop, routes = asyncio.get_running_loop(), Routes()
     nodes = RelayedNodes("h", 1, {}, lambda *_: None)
     answers = dict.fromkeys(Cluster, AnswerChanges(nodes, ClusterId("c")))
@@ -58,11 +64,19 @@ async def serving(seen: Seen) -> asyncio.Server:
 
     def client() -> ClientConnection:
         def connect(of: ClientConnection, _: BrokerPlace) -> BrokerConnection:
-            return BrokerConnection(of, NoBroker())
+            made = BrokerConnection(of, NoBroker())
+            if broker is not None:
+                opening = loop.create_connection(lambda: made, "127.0.0.1", broker)
+                made.opening = loop.create_task(opened(opening))
+            return made
 
         return ClientConnection(SOURCE, connect, steering, seen)
 
     return await loop.create_server(client, "127.0.0.1", 0)
+
+
+async def opened(opening: Coroutine[Any, Any, Any]) -> None:
+    await opening
 
 
 def flood(port: int) -> int:
@@ -84,9 +98,9 @@ def ask(port: int, frame: bytes) -> bytes:
         return connection.recv(1 << 16)
 
 
-def played(seen: Seen, client: Callable[[int], object]) -> object:
+def played(seen: Seen, client: Callable[[int], object], broker: int | None = None) -> object:
     async def play() -> object:
-        server = await serving(seen)
+        server = await serving(seen, broker)
         port = server.sockets[0].getsockname()[1]
         found = await asyncio.get_running_loop().run_in_executor(None, client, port)
         server.close()
@@ -129,3 +143,59 @@ def test_a_request_that_is_not_relayed_ends_its_connection_and_is_named() -> Non
     produce[4:6] = (0).to_bytes(2, "big")
     assert played(seen, lambda port: ask(port, bytes(produce))) == b""
     assert seen.why == ["request 0 of version 3 is not relayed"]
+
+
+@contextmanager
+def short_broker(answers: int) -> Iterator[int]:
+    """A broker that answers one request of each connection, then closes it; yield its port.
+
+    Args:
+        answers: How many connections it answers; it closes later ones at once.
+    """
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        for number in itertools.count():
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            with connection:
+                frame = connection.recv(1 << 16)
+                if number < answers and frame:
+                    connection.sendall((4).to_bytes(4, "big") + frame[8:12])
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield server.getsockname()[1]
+    finally:
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        server.close()
+
+
+def ask_slowly(port: int) -> list[bytes]:
+    """Ask three times, each time when the broker has closed the connection of the time before."""
+    with socket.create_connection(("127.0.0.1", port), 10) as connection:
+        answers = []
+        for number in range(3):
+            connection.sendall(list_groups(number))
+            answers.append(connection.recv(1 << 16))
+            time.sleep(0.2)
+        return answers
+
+
+def list_groups(correlation: int) -> bytes:
+    made = ListGroupsRequest()
+    made.API_VERSION = 0
+    made.with_header(correlation_id=correlation, client_id="t")
+    return bytes(made.encode(header=True, framed=True))
+
+
+def test_a_client_is_not_told_that_a_broker_closed_a_connection_that_owed_nothing() -> None:
+    seen = Seen()
+    with short_broker(answers=2) as broker:
+        answers = played(seen, ask_slowly, broker)
+    assert answers == [(4).to_bytes(4, "big") + n.to_bytes(4, "big") for n in range(2)] + [b""]
+    assert seen.why == [""], "the third request was not answered, so its client is told"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from towpath.gateway.apis import LOGINS
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_logins import LoginState
 from towpath.gateway.frames import SMALLEST, FrameError, Frames, Head, head
@@ -88,7 +89,7 @@ class ClientConnection(asyncio.Protocol):
         self._legs: dict[BrokerPlace, BrokerConnection] = {}
         self._why = ""
         self._waits_for = set[object]()
-        self._is_over = False
+        self._is_over = self._has_login = False
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -176,12 +177,16 @@ class ClientConnection(asyncio.Protocol):
             self._transport.close()
 
     def lost(self, leg: BrokerConnection, why: str) -> None:
-        """Close the client's connection, as a connection to a broker was closed."""
+        """Note that a connection to a broker was closed; the next request to it opens another one.
+
+        The client's connection ends with it where an answer is due, where no broker accepts one,
+        and where the broker knew who the client is.
+        """
         at = next((place for place, each in self._legs.items() if each is leg), None)
         if at is None:
             return
         del self._legs[at]
-        if at == self.home or why:
+        if why or self._has_login:
             self.end(why)
 
     def prove(self, frame: bytes, correlation: int) -> None:
@@ -196,6 +201,7 @@ class ClientConnection(asyncio.Protocol):
     def _request(self, frame: bytearray) -> bool:
         """Do what is to be done with a request; return whether it need not wait."""
         asked = head(frame)
+        self._has_login |= asked.key in LOGINS
         step = self._steering.step(frame, asked, self)
         if step is None:
             return False

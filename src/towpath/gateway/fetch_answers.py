@@ -10,94 +10,65 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from towpath.gateway.frames import FrameError, uvarint
+from towpath.gateway.frame_walks import INT, PREFIX, FrameWalk
+from towpath.gateway.frames import FrameError
 
 _FLEXIBLE, _WITH_IDS, _WITH_SESSIONS, _WITH_START, _WITH_REPLICA = 12, 13, 7, 5, 11
-_PREFIX = struct.Struct(">ii")
-_INT = struct.Struct(">i")
-_SHORT = struct.Struct(">h")
-_NO_EPOCH = b"\xff\xff\xff\xff"
 _LENGTH_AT, _EPOCH_AT, _MAGIC_AT = 8, 12, 16
+_NO_EPOCH = b"\xff\xff\xff\xff"
 _OVERHEAD = 12
 """Bytes of a batch before those that its length counts."""
 _LEADER_TAG = 1
 
 
-class _Walk:
+class _Walk(FrameWalk):
     """A walk through one answer."""
 
-    __slots__ = ("at", "data", "flexible", "shown", "version")
+    __slots__ = ("shown",)
 
     def __init__(self, data: bytearray, version: int, shown: Callable[[int], int]) -> None:
-        self.data, self.version, self.shown = data, version, shown
-        self.flexible = version >= _FLEXIBLE
-        self.at = _PREFIX.size
+        super().__init__(data, PREFIX.size, version, flexible=version >= _FLEXIBLE)
+        self.shown = shown
 
     def answer(self) -> None:
-        self._tags()
+        self.tags()
         self.at += 4 + (6 if self.version >= _WITH_SESSIONS else 0)  # throttle; error, session
-        for _ in range(self._count()):
+        for _ in range(self.count()):
             self._topic()
-        self._tags()
+        self.tags()
 
     def _topic(self) -> None:
         if self.version >= _WITH_IDS:
             self.at += 16
         else:
-            size = self._size() if self.flexible else self._short()
-            self.at += max(size, 0)
-        for _ in range(self._count()):
+            self.text()
+        for _ in range(self.count()):
             self._partition()
-        self._tags()
+        self.tags()
 
     def _partition(self) -> None:
         self.at += 4 + 2 + 8 + 8 + (8 if self.version >= _WITH_START else 0)
-        for _ in range(self._count()):  # aborted transactions
+        for _ in range(self.count()):  # aborted transactions
             self.at += 16
-            self._tags()
+            self.tags()
         if self.version >= _WITH_REPLICA:
             self._node()
-        size = self._size() if self.flexible else self._int()
+        size = self.size() if self.flexible else self.number()
         if size > 0:
             _strip(self.data, self.at, self.at + size)
             self.at += size
-        self._tags(of_partition=True)
+        self.tags(self._leader)
 
     def _node(self) -> None:
-        (node,) = _INT.unpack_from(self.data, self.at)
+        (node,) = INT.unpack_from(self.data, self.at)
         if node >= 0:
-            _INT.pack_into(self.data, self.at, self.shown(node))
+            INT.pack_into(self.data, self.at, self.shown(node))
         self.at += 4
 
-    def _tags(self, *, of_partition: bool = False) -> None:
-        if not self.flexible:
-            return
-        number, self.at = uvarint(self.data, self.at)
-        for _ in range(number):
-            tag, self.at = uvarint(self.data, self.at)
-            size, self.at = uvarint(self.data, self.at)
-            end = self.at + size
-            if of_partition and tag == _LEADER_TAG:
-                self._node()
-                self.data[self.at : self.at + 4] = _NO_EPOCH
-            self.at = end
-
-    def _count(self) -> int:
-        return max(self._size() if self.flexible else self._int(), 0)
-
-    def _size(self) -> int:
-        size, self.at = uvarint(self.data, self.at)
-        return size - 1
-
-    def _int(self) -> int:
-        (value,) = _INT.unpack_from(self.data, self.at)
-        self.at += 4
-        return int(value)
-
-    def _short(self) -> int:
-        (value,) = _SHORT.unpack_from(self.data, self.at)
-        self.at += 2
-        return int(value)
+    def _leader(self, tag: int) -> None:
+        if tag == _LEADER_TAG:
+            self._node()
+            self.no_epoch()
 
 
 def without_epochs(frame: bytearray, version: int, shown: Callable[[int], int]) -> bytearray:
@@ -124,7 +95,7 @@ def without_epochs(frame: bytearray, version: int, shown: Callable[[int], int]) 
 def _strip(data: bytearray, at: int, end: int) -> None:
     """Take the epochs out of record batches; the last one may be cut off (KIP-74)."""
     while at + _MAGIC_AT < end:
-        (length,) = _INT.unpack_from(data, at + _LENGTH_AT)
+        (length,) = INT.unpack_from(data, at + _LENGTH_AT)
         if length <= 0:
             raise FrameError(f"a batch of {length} bytes")
         if data[at + _MAGIC_AT] >= 2:  # before, a checksum stood there

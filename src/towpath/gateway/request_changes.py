@@ -12,11 +12,12 @@ from kafka.protocol.admin import (
     DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 )
-from kafka.protocol.consumer import OffsetCommitRequest
+from kafka.protocol.consumer import ListOffsetsRequest, OffsetCommitRequest
 from kafka.protocol.producer import InitProducerIdRequest, TxnOffsetCommitRequest
 
 from towpath.gateway.answer_changes import BROKER, NO_EPOCH
 from towpath.gateway.apis import Api
+from towpath.gateway.fetch_requests import without_leader_epochs
 from towpath.gateway.recoding import Change, decoded, recoded
 from towpath.gateway.relayed_nodes import hidden
 
@@ -36,6 +37,12 @@ def _offsets(asked: Any) -> None:
             each.committed_leader_epoch = NO_EPOCH
 
 
+def _places(asked: Any) -> None:
+    for topic in asked.topics:
+        for each in topic.partitions:
+            each.current_leader_epoch = NO_EPOCH
+
+
 def _topics(asked: Any) -> None:
     for topic in asked.topics:
         for each in topic.assignments or ():
@@ -49,6 +56,7 @@ def _configs(asked: Any) -> None:
 
 
 _CHANGED: Iterable[tuple[Api, Any, Callable[[Any], None]]] = (
+    (Api.LIST_OFFSETS, ListOffsetsRequest, _places),
     (Api.OFFSET_COMMIT, OffsetCommitRequest, _offsets),
     (Api.TXN_OFFSET_COMMIT, TxnOffsetCommitRequest, _offsets),
     (Api.CREATE_TOPICS, CreateTopicsRequest, _topics),
@@ -57,6 +65,7 @@ _CHANGED: Iterable[tuple[Api, Any, Callable[[Any], None]]] = (
     (Api.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest, _configs),
 )
 CHANGES: dict[int, Change] = {
-    key: partial(recoded, message, change) for key, message, change in _CHANGED
+    Api.FETCH: without_leader_epochs,
+    **{key: partial(recoded, message, change) for key, message, change in _CHANGED},
 }
 """What changes a request, by its API key; others pass as they are."""

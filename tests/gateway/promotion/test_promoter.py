@@ -23,11 +23,18 @@ from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.routes import Cluster, Routes
 from towpath.gateway.write_drains import WriteDrains
-from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic
+from towpath.ledger.entries import (
+    WHOLE_LINK,
+    LastBatch,
+    Promoted,
+    PromotedPartition,
+    PromotedTopic,
+)
 from towpath.ledger.link import OpenLink, open_link
+from towpath.ledger.states import begun
 from towpath.model.errors import ConfigProblem
 from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
-from towpath.model.reasons import ReasonCode
+from towpath.model.reasons import Reason, ReasonCode
 from towpath.settings import load
 from towpath.wire import plain
 
@@ -148,9 +155,18 @@ def test_records_that_come_to_the_source_afterwards_are_named_once(link: OpenLin
         client.produce(TopicPartition(topic, 0), batch)
     (why,) = promoter.refresh()
     assert why.code is ReasonCode.PROMOTE_STRAY
-    promoter._looked = -1e9
-    assert promoter.refresh() == []
+    assert strays_now(promoter) == []
+    reversed_state = replace(begun(link.name, WHOLE_LINK).entry, state="reversed", back="b")
+    link.books.take(reversed_state)
+    with Client(link.config.source, Side.SOURCE, link.source) as client:
+        client.produce(TopicPartition(topic, 0), batch)
+    assert strays_now(promoter) == [], "the link back copies to it"
     book.end()
+
+
+def strays_now(promoter: Promoter) -> list[Reason]:
+    promoter._strays.looked = -1e9
+    return promoter.refresh()
 
 
 def test_a_gateway_that_begins_knows_what_went_back(link: OpenLink) -> None:
@@ -186,6 +202,7 @@ def test_a_gateway_that_begins_knows_what_went_back(link: OpenLink) -> None:
         client.produce(TopicPartition(topic, 0), batch)
     (why,) = promoter.refresh()
     assert (why.code, dict(why.values)["side"]) == (ReasonCode.PROMOTE_STRAY, "target")
+    assert strays_now(promoter) == []
     another = GatewayBook(replace(link, name=LinkName(f"{link.name}-2")))
     another.begin()
     assert [*another.promoted] == [topic, "back"], "the next link goes on where this one ended"

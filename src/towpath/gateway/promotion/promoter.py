@@ -5,12 +5,10 @@ The thread beside the connections does this; `promotion_attempt.py` has the step
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import ExitStack
 from dataclasses import replace
 
-from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.gateway.cluster_greeting import versions_of
 from towpath.gateway.producer_eras import own
@@ -22,6 +20,7 @@ from towpath.gateway.promotion.obstacles import of_gateways
 from towpath.gateway.promotion.promotion_attempt import PromotionAttempt
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope, scope_of
+from towpath.gateway.promotion.stray_watch import StrayWatch
 from towpath.gateway.promotion.undo_errors import UndoneError
 from towpath.ledger.entries import Promoted, Promotion, PromotionStage
 from towpath.ledger.link import OpenLink
@@ -31,9 +30,6 @@ from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
 
-_STRAYS = 10.0
-"""Seconds after which clusters are looked at again for records that came too late."""
-_AGAIN = 1.0
 _PULSE = 3.0
 """Seconds within which a broker of the source answers, or the source counts as away."""
 _MEMORY_MS = 86_400_000
@@ -50,8 +46,7 @@ class Promoter:
 
     def __init__(self, at: PromotionResources) -> None:
         self._at = at
-        self._stray: dict[TopicPartition, int] = {}
-        self._looked = -_STRAYS
+        self._strays = StrayWatch(at)
         self._open: list[Promoted] = []
         self._taken = set[str]()
         self._unasked = set[TopicPartition]()
@@ -146,10 +141,7 @@ class Promoter:
         self._unasked |= {TopicPartition(TopicName(topic), number) for topic, number in early}
         self._ask()
         troubles = self._close() if self._open else []
-        if time.monotonic() - self._looked > _STRAYS:
-            self._looked = time.monotonic()
-            troubles += self._strays()
-        return troubles
+        return troubles + self._strays.look(source_away=self._source_away)
 
     def _close(self) -> list[Reason]:
         """End the mirroring of topics that may still be copied."""
@@ -221,35 +213,6 @@ class Promoter:
             if record.at < before
             for each in topic.partitions
         }
-
-    def _strays(self) -> list[Reason]:
-        """Name new records at the cluster that topics have left."""
-        found, link = list[Reason](), self._at.link
-        link.read()
-        for back in (True,) if self._source_away else (False, True):
-            ends = {
-                TopicPartition(name, each.partition): each.end
-                for name, (record, topic) in self._at.book.last_moves().items()
-                if record.back is back
-                and not (back and link.books.neighbours.of(name, topic.target_id))
-                for each in topic.partitions
-            }
-            if ends:
-                left = (link.target, "target") if back else (link.source, "source")
-                found += self._strayed(ends, *left)
-        return found
-
-    def _strayed(
-        self, ends: Mapping[TopicPartition, int], left: Admin, side: str
-    ) -> Iterator[Reason]:
-        now = left.offsets.log_ends(ends, patience=_AGAIN)
-        for tp, end in now.items():
-            if end > self._stray.get(tp, ends[tp]):
-                self._stray[tp] = end
-                more = end - ends[tp]
-                yield Reason.of(
-                    ReasonCode.PROMOTE_STRAY, partition=str(tp), records=more, side=side
-                )
 
     def promote(self, asked: Promotion) -> Promotion | None:
         """Carry out a promotion or undo it; return its outcome, `None` if it was withdrawn."""

@@ -55,7 +55,7 @@ def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) 
         "bytes": sum(size_ for _, size_ in copied),
         "caught_up": not behind and not still,
         "standing_still": len(still),
-        "lag": sum(max(0, row.lag_records) for row in progress.rows),
+        "lag": sum(row.to_copy for row in progress.rows),
         "unstable": totals(progress.rows).unstable,
         "left_out": told,
         "trouble": progress.trouble,
