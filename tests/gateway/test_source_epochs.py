@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.test_relayed_clients import send
 from tests.support.clusters.brokers import SharedCluster
-from tests.support.kafka import consume, create_topic, end_offsets, wait_until
+from tests.support.kafka import Record, consume, create_topic, end_offsets, produce, wait_until
 from tests.support.program import Program
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
@@ -37,7 +36,8 @@ def test_leader_epochs_of_the_source_hinder_nobody(
         program = Program(tmp_path, "gateway", str(file), name="gateway")
         try:
             wait_until(lambda: "listening on" in program.said, f"it listens: {program.said}", 60)
-            send(listen, topic, 0, 100, **{"enable.idempotence": True})
+            records = [Record(b"k", b"%d" % number) for number in range(100)]
+            produce(listen, topic, records, {"enable.idempotence": True})
             assert len(consume(listen, topic, [0])) == 100
             assert end_offsets(listen, topic, 0) == (0, 100)
         finally:

@@ -47,8 +47,6 @@ class Api(IntEnum):
     CONSUMER_GROUP_HEARTBEAT = 68
 
 
-LOGINS = frozenset({17, 36})
-"""SaslHandshake and SaslAuthenticate."""
 _NEWEST: Mapping[int, int] = {
     Api.PRODUCE: 9,
     Api.FETCH: 15,

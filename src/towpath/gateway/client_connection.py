@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from towpath.gateway.apis import LOGINS
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_logins import LoginState
 from towpath.gateway.frames import SMALLEST, FrameError, Frames, Head, head
@@ -89,7 +88,7 @@ class ClientConnection(asyncio.Protocol):
         self._legs: dict[BrokerPlace, BrokerConnection] = {}
         self._why = ""
         self._waits_for = set[object]()
-        self._is_over = self._has_login = False
+        self._is_over = False
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -186,7 +185,7 @@ class ClientConnection(asyncio.Protocol):
         if at is None:
             return
         del self._legs[at]
-        if why or self._has_login:
+        if why or (at == self.home and self.login.login is not None):
             self.end(why)
 
     def prove(self, frame: bytes, correlation: int) -> None:
@@ -201,7 +200,6 @@ class ClientConnection(asyncio.Protocol):
     def _request(self, frame: bytearray) -> bool:
         """Do what is to be done with a request; return whether it need not wait."""
         asked = head(frame)
-        self._has_login |= asked.key in LOGINS
         step = self._steering.step(frame, asked, self)
         if step is None:
             return False
