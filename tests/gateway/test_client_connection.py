@@ -20,6 +20,7 @@ from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_connection import ClientConnection
 from towpath.gateway.gateway_counts import ConnectionCounts
+from towpath.gateway.leaving_clients import ClientName, LeavingClients
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.routes import SOURCE, BrokerPlace, Cluster, Routes
@@ -35,10 +36,15 @@ class Seen:
 
     def __init__(self) -> None:
         self.why: list[str] = []
+        self.names: list[ClientName] = []
+        self.clients: list[ClientConnection] = []
         self.counts = ConnectionCounts()
 
     def opened(self, client: ClientConnection) -> None:
-        del client
+        self.clients.append(client)
+
+    def named(self, client: ClientConnection) -> None:
+        self.names.append(client.name)
 
     def closed(self, client: ClientConnection, why: str) -> None:
         del client
@@ -60,7 +66,8 @@ async def serving(seen: Seen, broker: int | None = None) -> asyncio.Server:
     loop, routes = asyncio.get_running_loop(), Routes()
     nodes = RelayedNodes("h", 1, {}, lambda *_: None)
     answers = dict.fromkeys(Cluster, AnswerChanges(nodes, ClusterId("c")))
-    steering = Steering(OwnAnswers(TAKEN), answers, routes, lambda: None)
+    leaving = LeavingClients(routes, loop.time)
+    steering = Steering(OwnAnswers(TAKEN), answers, routes, lambda: None, leaving)
 
     def client() -> ClientConnection:
         def connect(of: ClientConnection, _: BrokerPlace) -> BrokerConnection:
@@ -199,3 +206,34 @@ def test_a_client_is_not_told_that_a_broker_closed_a_connection_that_owed_nothin
         answers = played(seen, ask_slowly, broker)
     assert answers == [(4).to_bytes(4, "big") + n.to_bytes(4, "big") for n in range(2)] + [b""]
     assert seen.why == [""], "the third request was not answered, so its client is told"
+
+
+def test_a_client_is_known_by_its_host_and_its_client_id() -> None:
+    seen = Seen()
+    played(seen, lambda port: ask(port, version_question(3, 7)))
+    assert seen.names == [("127.0.0.1", "t")]
+
+
+def test_a_retired_connection_ends_after_its_answers() -> None:
+    seen = Seen()
+
+    async def play() -> bytes:
+        server = await serving(seen)
+        port = server.sockets[0].getsockname()[1]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(version_question(3, 7))
+        got = await reader.read(4)
+        seen.clients[0].retire()
+        writer.write(version_question(3, 8))  # too late: it is sent elsewhere
+        got += await asyncio.wait_for(reader.read(), 5)
+        writer.close()
+        await writer.wait_closed()
+        while not seen.why:
+            await asyncio.sleep(0.01)
+        server.close()
+        return got
+
+    answer = asyncio.run(play())
+    assert int.from_bytes(answer[:4], "big") == len(answer) - 4, "one answer, and a whole one"
+    assert int.from_bytes(answer[4:8], "big") == 7
+    assert seen.why == [""], "nothing is told as a failure"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.clients.gateways import promoted, reverted, served, turned_round
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
-from tests.support.clients.moving_java import MovingClient
+from tests.support.clients.moving_java import MovingClient, configs_of
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import Link, end
@@ -82,10 +82,3 @@ def test_java_clients_move_and_come_back_without_an_error(
         assert max(Counter(each.read).values()) == 1, f"{each.name} read nothing twice"
     longest = [each.number("LONGEST") for each in writers]
     print(f"{version}: held {there['held_ms']}, {back['held_ms']} ms; longest send {longest} ms")  # noqa: T201
-
-
-def configs_of(protocol: str) -> dict[str, str]:
-    """Return configs of a member; in 3.9 the protocol has no config that everybody has."""
-    if protocol == "consumer":
-        return {"group.protocol": "consumer"}
-    return {"session.timeout.ms": "6000", "heartbeat.interval.ms": "500"}

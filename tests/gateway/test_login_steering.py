@@ -46,6 +46,7 @@ from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGrou
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.client_logins import ClientLogin, LoginState
 from towpath.gateway.frames import FrameError, head
+from towpath.gateway.leaving_clients import ClientName
 from towpath.gateway.login_steering import LoginSteering
 from towpath.gateway.metadata_merging import MetadataMerging
 from towpath.gateway.own_answers import OwnAnswers
@@ -65,6 +66,7 @@ class Client:
 
     home: BrokerPlace = AT_SOURCE
     whole_at: int = 0
+    name: ClientName = ("h", "c")
     login: LoginState = field(default_factory=lambda: LoginState(is_proven=True))
     proofs: list[bytes] = field(default_factory=list)
 

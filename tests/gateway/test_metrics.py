@@ -32,6 +32,8 @@ FROZEN = [
     ("towpath_gateway_silent_seconds", ("way",)),
     ("towpath_gateway_troubles_total", ("code",)),
     ("towpath_gateway_source_away", ()),
+    ("towpath_gateway_clients", ("state",)),
+    ("towpath_gateway_left_clients_total", ()),
 ]
 
 

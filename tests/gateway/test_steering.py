@@ -44,6 +44,7 @@ from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGrou
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.frames import FrameError, head
 from towpath.gateway.held_members import HeldMembers
+from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.producer_eras import told
 from towpath.gateway.relayed_nodes import RelayedNodes
@@ -61,12 +62,14 @@ class Client:
 
     home = AT_SOURCE
     whole_at = 0
+    name = "h", "c"
 
 
 def steering(routes: Routes) -> Steering:
     nodes = RelayedNodes("h", 1, {}, lambda *_: None)
     answers = dict.fromkeys(Cluster, AnswerChanges(nodes, ClusterId("c")))
-    return Steering(OwnAnswers(KINDS), answers, routes, lambda: None)
+    leaving = LeavingClients(routes, lambda: 0.0)
+    return Steering(OwnAnswers(KINDS), answers, routes, lambda: None, leaving)
 
 
 def reverted(*stay: str) -> Routes:
@@ -92,6 +95,7 @@ class TargetClient:
 
     home = LEADER
     whole_at = 0
+    name = "h", "c"
 
 
 def step(

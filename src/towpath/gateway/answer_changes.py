@@ -65,6 +65,15 @@ class AnswerChanges:
         """Return the function that changes the answers to a request, `None` for no change."""
         return self._changes.get(key)
 
+    def direct(self, key: int) -> Change:
+        """Return the function that changes Metadata or FindCoordinator for a client that leaves.
+
+        It is shown the brokers' own addresses.
+        """
+        if key == Api.METADATA:
+            return partial(recoded, MetadataResponse, self._direct_metadata)
+        return partial(recoded, FindCoordinatorResponse, self._direct_coordinators)
+
     def away(self, keys: Iterable[str]) -> Change:
         """Return the function that adds keys of a cluster that is away to FindCoordinator's answer.
 
@@ -113,6 +122,18 @@ class AnswerChanges:
                 each.offline_replicas = [*map(shown, each.offline_replicas or ())]
         if self._merging is not None:
             self._merging.metadata(answer)
+
+    def _direct_metadata(self, answer: Any) -> None:
+        self._metadata(answer)
+        _rename(answer.brokers, "node_id", self._own)
+
+    def _direct_coordinators(self, answer: Any) -> None:
+        self._coordinators(answer)
+        found = answer.coordinators or ([answer] if answer.node_id is not None else [])
+        _rename([each for each in found if each.node_id >= 0], "node_id", self._own)
+
+    def _own(self, number: int, host: str, port: int) -> tuple[int, tuple[str, int]]:
+        return number, self._nodes.broker(number) or (host, port)
 
     def _described(self, answer: Any) -> None:
         _rename(answer.brokers, "broker_id", self._learnt)

@@ -14,9 +14,11 @@ from typing import Protocol
 
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_logins import LoginState
-from towpath.gateway.frames import SMALLEST, FrameError, Frames, Head, head
+from towpath.gateway.frames import SMALLEST, FrameError, Frames, Head, client_id, head
 from towpath.gateway.gateway_counts import ConnectionCounts
+from towpath.gateway.leaving_clients import ClientName
 from towpath.gateway.request_steps import RequestStep, Sent
+from towpath.gateway.retiring import Retiring
 from towpath.gateway.routes import BrokerPlace
 
 
@@ -34,6 +36,9 @@ class Told(Protocol):
 
     def opened(self, client: ClientConnection) -> None:
         """Count an opened client connection."""
+
+    def named(self, client: ClientConnection) -> None:
+        """Note whose connection it is, at its first request."""
 
     def closed(self, client: ClientConnection, why: str) -> None:
         """Count a closed client connection; `why` is "" if the client closed it."""
@@ -71,6 +76,7 @@ class ClientConnection(asyncio.Protocol):
         home: See above.
         whole_at: How many promotions there were when it last named all partitions of a Fetch.
         login: Its login.
+        name: The host and the client id, empty before the first request.
     """
 
     def __init__(
@@ -81,6 +87,8 @@ class ClientConnection(asyncio.Protocol):
         told: Told,
     ) -> None:
         self.home, self.whole_at, self.login = home, 0, LoginState()
+        self.name: ClientName = "", ""
+        self._retiring: Retiring | None = None
         self._connect, self._steering, self._told = connect, steering, told
         self._frames = Frames(SMALLEST)
         self._queue: deque[bytearray] = deque()
@@ -129,11 +137,24 @@ class ClientConnection(asyncio.Protocol):
         """Whether the next request of the client is held back."""
         return bool(self._queue)
 
+    @property
+    def is_retiring(self) -> bool:
+        """Whether the gateway closes the connection after all answers."""
+        return self._retiring is not None
+
+    def retire(self) -> None:
+        """Close the connection as soon as every request on it is answered."""
+        if self._retiring is None and not self._is_over:
+            self._retiring = Retiring(self._transport, self.end)
+            self._give()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Close the connections to brokers, after the answers to writes have come."""
         del exc
         self._is_over = True
         self._queue.clear()
+        if self._retiring is not None:
+            self._retiring.over()
         for leg in [*self._legs.values()]:
             leg.leave()
         self._told.closed(self, self._why)
@@ -200,6 +221,12 @@ class ClientConnection(asyncio.Protocol):
     def _request(self, frame: bytearray) -> bool:
         """Do what is to be done with a request; return whether it need not wait."""
         asked = head(frame)
+        if not self.name[0]:
+            peer = self._transport.get_extra_info("peername")
+            self.name = str(peer[0]) if peer else "?", client_id(frame, asked)
+            self._told.named(self)
+        if self._retiring is not None and not self._retiring.takes(frame, asked):
+            return True
         step = self._steering.step(frame, asked, self)
         if step is None:
             return False
@@ -258,3 +285,5 @@ class ClientConnection(asyncio.Protocol):
                 self._transport.write(due.whole)
                 self._told.counts.answers += 1
                 self._told.counts.sent += len(due.whole)
+        if self._retiring is not None and not self._due:
+            self._retiring.answered()

@@ -89,9 +89,15 @@ class CutTable:
 
     def __init__(self) -> None:
         self._known: dict[tuple[Place, int], _Known] = {}
+        self._flying = set[tuple[Place, int]]()
 
     def __len__(self) -> int:
         return len(self._known)
+
+    @property
+    def flying(self) -> bool:
+        """Whether the first batch of any producer is on its way."""
+        return bool(self._flying)
 
     def add(self, topics: Iterable[PromotedTopic]) -> None:
         """Add the producer states that a promotion, or the way back, recorded.
@@ -125,6 +131,7 @@ class CutTable:
         known = self._known.get((place, batch.producer))
         if known is not None and not known.taken and batch.epoch == known.epoch:
             known.flying = True
+            self._flying.add((place, batch.producer))
 
     def answered(self, place: Place, batch: SentBatch, *, taken: bool) -> bool:
         """Note the answer to a batch; `taken` is false also if no answer came.
@@ -133,6 +140,7 @@ class CutTable:
             Whether others may have waited for it.
         """
         known = self._known.get((place, batch.producer))
+        self._flying.discard((place, batch.producer))
         if known is None:
             return False
         waited, known.flying = known.flying, False

@@ -91,6 +91,11 @@ def head(frame: bytes | bytearray) -> Head:
     return Head(key, version, correlation, end)
 
 
+def client_id(frame: bytes | bytearray, of: Head) -> str:
+    """Return the client id in the header of a request, "" for none."""
+    return bytes(frame[_HEADER.size : of.end]).decode(errors="replace")
+
+
 def acks_of(frame: bytes | bytearray, of: Head) -> int:
     """Return `acks` of a Produce request, version 3 or newer; with 0 there is no answer.
 

@@ -74,6 +74,21 @@ def _plus(known: tuple[int, int] | None, more: int) -> tuple[int, int]:
     return number + 1, total + more
 
 
+@dataclass(frozen=True, slots=True)
+class LeavingCounts:
+    """How many clients a gateway has.
+
+    Attributes:
+        staying: Connected clients that were not shown the target's own addresses.
+        leaving: Connected clients that were; they still have connections here.
+        left: Clients that were, and whose last connection here ended.
+    """
+
+    staying: int = 0
+    leaving: int = 0
+    left: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayCounts:
     """All counters of a gateway at one moment.
@@ -85,6 +100,7 @@ class GatewayCounts:
         brokers: Connections to brokers now.
         promoted: Topics that the target serves.
         away: Whether the source does not answer.
+        leaving: Clients that stay, that leave, and that left.
     """
 
     connections: ConnectionCounts
@@ -94,6 +110,7 @@ class GatewayCounts:
     brokers: int
     promoted: int
     away: bool
+    leaving: LeavingCounts = field(default_factory=LeavingCounts)
 
 
 class GatewayMeter(Meter[GatewayCounts]):
@@ -134,6 +151,9 @@ def measured(meter: GatewayMeter, version: str, link: str, gateway: str) -> Iter
     yield _summary(names.SILENT, moves.silent)
     yield labelled(names.TROUBLES, {code: moves.troubles[code] for code in _CODES})
     yield alone(names.AWAY, int(now.away))
+    leaving = now.leaving
+    yield labelled(names.CLIENTS, {"staying": leaving.staying, "leaving": leaving.leaving})
+    yield alone(names.LEFT, leaving.left)
 
 
 def _summary(metric: Metric, found: dict[str, tuple[int, int]]) -> Measurement:

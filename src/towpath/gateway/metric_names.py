@@ -73,6 +73,18 @@ AWAY = gauge(
     "1",
     "1 while the source does not answer and promoted topics are served without it, else 0.",
 )
+CLIENTS = gauge(
+    "towpath_gateway_clients",
+    "clients",
+    "Connected clients, by host and client id: `leaving` know the target's own brokers, `staying`"
+    " do not. Without either, the gateway can be stopped.",
+    labels=("state",),
+)
+LEFT = counter(
+    "towpath_gateway_left_clients_total",
+    "clients",
+    "Clients that were shown the target's own brokers, and whose last connection here ended.",
+)
 
 ALL: tuple[Metric, ...] = (
     INFO,
@@ -89,4 +101,6 @@ ALL: tuple[Metric, ...] = (
     SILENT,
     TROUBLES,
     AWAY,
+    CLIENTS,
+    LEFT,
 )

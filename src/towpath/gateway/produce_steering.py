@@ -10,6 +10,8 @@ from towpath.gateway import produce_requests, steering_answers
 from towpath.gateway.cut_table import CutVerdict, SentBatch
 from towpath.gateway.cut_table import Place as Partition
 from towpath.gateway.frames import FrameError, Head
+from towpath.gateway.leaving_clients import LeavingClients
+from towpath.gateway.request_sending import RelayedClient
 from towpath.gateway.request_steps import Joined, RequestStep, Sent
 from towpath.gateway.routes import BrokerPlace, Cluster, Routes
 
@@ -28,15 +30,24 @@ class ProduceSteering:
     Args:
         routes: What is held and promoted.
         wake: Called when requests that wait may go on.
+        leaving: Told of clients that cannot leave yet.
         crosses: Whether what a client sends to a broker of the source may go to one of the target;
             not where clients log in, as a login is good for one cluster.
     """
 
-    def __init__(self, routes: Routes, wake: Callable[[], None], *, crosses: bool = True) -> None:
+    def __init__(
+        self,
+        routes: Routes,
+        wake: Callable[[], None],
+        leaving: LeavingClients,
+        *,
+        crosses: bool = True,
+    ) -> None:
         self._routes, self._wake, self._crosses = routes, wake, crosses
+        self._leaving = leaving
 
     def step(
-        self, frame: bytearray, head: Head, home: BrokerPlace, *, silent: bool
+        self, frame: bytearray, head: Head, client: RelayedClient, *, silent: bool
     ) -> tuple[RequestStep | None, bool]:
         """Return the next step for a Produce request, and whether it is relayed unchanged.
 
@@ -44,7 +55,7 @@ class ProduceSteering:
         """
         asked = produce_requests.opened(frame, head.version)
         names = produce_requests.names(asked)
-        routes = self._routes
+        routes, home = self._routes, client.home
         if not routes.held.isdisjoint(names):
             return None, False
         if home.cluster is Cluster.SOURCE and routes.eras.keys().isdisjoint(names):
@@ -54,6 +65,10 @@ class ProduceSteering:
         parts: dict[BrokerPlace, list[Partition]] = defaultdict(list)
         for place, batch in batches.items():
             verdict, to = self._judge(place, batch, home)
+            if verdict is not CutVerdict.SEND:
+                self._leaving.doubts(client.name)
+            if batch.transactional:
+                self._leaving.transacts(client.name)
             if verdict is CutVerdict.WAIT:
                 return None, False
             if to is None:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import Api
 from towpath.gateway.frames import Head
+from towpath.gateway.leaving_clients import ClientName
 from towpath.gateway.recoding import Change
 from towpath.gateway.request_changes import CHANGES
 from towpath.gateway.request_steps import RequestStep, Sent
@@ -23,10 +24,12 @@ class RelayedClient(Protocol):
     Attributes:
         home: Where its requests go by default.
         whole_at: How many promotions there were when it last named all partitions of a Fetch.
+        name: The host that the client connects from, and its client id.
     """
 
     home: BrokerPlace
     whole_at: int
+    name: ClientName
 
 
 Handler = Callable[[Any, bytearray, Head, RelayedClient], RequestStep | None]

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,7 @@ from towpath.gateway.apis import relayed
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_connection import ClientConnection
 from towpath.gateway.gateway_counts import ConnectionCounts, GatewayCounts, MoveCounts
+from towpath.gateway.leaving_clients import ClientName, LeavingClients
 from towpath.gateway.link_login import LinkLogin
 from towpath.gateway.login_steering import LoginSteering
 from towpath.gateway.metadata_merging import MetadataMerging
@@ -34,6 +36,8 @@ from towpath.settings.sections.gateway import GatewayConfig
 
 OF_TARGET = 1000
 """The target's broker N is at the port of the gateway + 1 + this + N."""
+SPREAD = 60
+"""Seconds over which the connections of a client are closed once it may leave."""
 _BACKLOG = 1024
 _PATIENCE = 5.0
 """Seconds within which a broker must accept a connection."""
@@ -74,6 +78,7 @@ class Gateway:
         targets: Those of the target, once something is promoted.
         routes: What is held and promoted.
         counts: The connections of clients.
+        leaving: Which clients may go on without it.
 
     Raises:
         ConfigError: Addresses cannot be listened on.
@@ -91,6 +96,7 @@ class Gateway:
         self._behind = behind
         self._drains = WriteDrains(self._loop.time)
         self.counts, self.routes = ConnectionCounts(), Routes()
+        self.leaving = LeavingClients(self.routes, self._loop.time, self._came_back)
         host, port = section.host, section.address[1]
         self.nodes = RelayedNodes(host, port, section.named, self._open(Cluster.SOURCE))
         self.targets = RelayedNodes(
@@ -103,7 +109,9 @@ class Gateway:
         }
         self._own = OwnAnswers(relayed(behind.versions))
         asking = {each for each in Cluster if self._cluster(each).sasl is not None}
-        steering = Steering(self._own, answers, self.routes, self.wake, logins=bool(asking))
+        steering = Steering(
+            self._own, answers, self.routes, self.wake, self.leaving, logins=bool(asking)
+        )
         self._logins = LoginSteering(steering, answers, self.routes, asking) if asking else None
         self._steering = self._logins or steering
         self._listen(section.address, "gateway.listen", SOURCE)
@@ -131,6 +139,7 @@ class Gateway:
             brokers=self._drains.connections,
             promoted=len(self.routes.topics),
             away=self.routes.source_away,
+            leaving=self.leaving.counts(),
         )
 
     def opened(self, client: ClientConnection) -> None:
@@ -138,9 +147,33 @@ class Gateway:
         self._clients.add(client)
         self.counts.all += 1
 
+    def named(self, client: ClientConnection) -> None:
+        """Note whose connection it is."""
+        self.leaving.began(client.name)
+
+    def retire(self) -> None:
+        """Close some connections of clients that may leave; called every second.
+
+        Of each client it is one at a time, so that it never loses all brokers that it knows.
+        """
+        closed = Counter[ClientName]()
+        for client in [*self._clients]:
+            if client.is_waiting or client.is_retiring:
+                continue
+            most = self.leaving.connections(client.name) // SPREAD
+            if closed[client.name] <= most and self.leaving.retires(client.name):
+                closed[client.name] += 1
+                client.retire()
+
+    def _came_back(self, name: ClientName) -> None:
+        facts = {"host": name[0], "client": name[1]}
+        log.event("client.returned", self._config.link, "", facts, trouble=True)
+
     def closed(self, client: ClientConnection, why: str) -> None:
         """Count a closed client connection, and log it if the gateway had to close it."""
         self._clients.discard(client)
+        if client.name[0]:
+            self.leaving.ended(client.name, retired=client.is_retiring)
         if why:
             self.counts.ended += 1
             log.event("client.ended", self._config.link, "", {"why": why}, trouble=True)

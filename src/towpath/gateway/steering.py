@@ -23,6 +23,7 @@ from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import Api
 from towpath.gateway.frames import FrameError, Head, acks_of, with_acks
 from towpath.gateway.group_steering import GroupSteering
+from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.produce_requests import taken
 from towpath.gateway.produce_steering import ProduceSteering
@@ -31,7 +32,7 @@ from towpath.gateway.request_sending import Handler, RelayedClient, RequestSendi
 from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.routes import Cluster, Routes
 
-_GROUP = 0
+_GROUP, _TRANSACTION = 0, 1
 _TOPIC = 2
 
 
@@ -43,6 +44,7 @@ class Steering:
         answers: Changes answers, by the cluster that gives them.
         routes: What is held and promoted.
         wake: Called when requests that wait may go on.
+        leaving: Which clients are shown the target's own brokers.
         logins: Whether clients log in.
     """
 
@@ -52,12 +54,14 @@ class Steering:
         answers: Mapping[Cluster, AnswerChanges],
         routes: Routes,
         wake: Callable[[], None],
+        leaving: LeavingClients | None = None,
         *,
         logins: bool = False,
     ) -> None:
         self._own, self._answers, self._routes = own, answers, routes
         self._send = RequestSending(answers)
-        self._producing = ProduceSteering(routes, wake, crosses=not logins)
+        self._leaving = leaving or LeavingClients(routes, lambda: 0.0)
+        self._producing = ProduceSteering(routes, wake, self._leaving, crosses=not logins)
         decoded_by: Mapping[int, tuple[Any, Handler]] = {
             Api.FETCH: (FetchRequest, self._fetch),
             Api.LIST_OFFSETS: (ListOffsetsRequest, self._list),
@@ -98,7 +102,7 @@ class Steering:
             frame = with_acks(frame, asked, 1)
         routes = self._routes
         if routes.held or routes.eras:
-            step, passes = self._producing.step(frame, asked, client.home, silent=silent)
+            step, passes = self._producing.step(frame, asked, client, silent=silent)
             if not passes:
                 return step
         change = taken if silent else None
@@ -133,9 +137,13 @@ class Steering:
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
     ) -> RequestStep:
         routes = self._routes
+        named = asked.topics or ()
+        every = asked.topics is None and routes.source_away
+        if self._leaving.goes(client.name, routes.topics if every else self._names(named)):
+            change = self._answers[Cluster.TARGET].direct(head.key)
+            return self._send.to(of_cluster(Cluster.TARGET, client.home), frame, head, change)
         if routes.source_away:
             return self._metadata_alone(asked, frame, head, client)
-        named = asked.topics or ()
         if named and all(
             topic.name in routes.topics
             if topic.name is not None
@@ -144,6 +152,11 @@ class Steering:
         ):
             return self._send.to(of_cluster(Cluster.TARGET, client.home), frame, head)
         return self._send.to(of_cluster(Cluster.SOURCE, client.home), frame, head)
+
+    def _names(self, topics: Iterable[Any]) -> Iterable[str]:
+        """Return the names of topics in a Metadata request; "" for an id that is not promoted."""
+        ids = self._routes.target_ids
+        return [topic.name or ids.get(topic.topic_id, "") for topic in topics]
 
     def _metadata_alone(
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
@@ -154,7 +167,7 @@ class Steering:
         if asked.topics is None:
             change = answers.alone(None, routes.topics)
             return self._send.to(place, frame, head, change)
-        names = [topic.name or routes.target_ids.get(topic.topic_id, "") for topic in asked.topics]
+        names = [*self._names(asked.topics)]
         known = {*routes.promoted(names)}
         theirs = [topic for topic, name in zip(asked.topics, names, strict=True) if name in known]
 
@@ -171,8 +184,12 @@ class Steering:
         routes = self._routes
         keys = [asked.key] if head.version < _SEVERAL_KEYS else [*asked.coordinator_keys]
         moved = [key for key in keys if asked.key_type in {None, _GROUP} and routes.moves(key)]
+        if asked.key_type == _TRANSACTION:
+            self._leaving.transacts(client.name)
         if moved and len(moved) == len(keys):
-            return self._send.to(of_cluster(Cluster.TARGET, client.home), frame, head)
+            direct = self._leaving.is_shown(client.name)
+            change = self._answers[Cluster.TARGET].direct(head.key) if direct else None
+            return self._send.to(of_cluster(Cluster.TARGET, client.home), frame, head, change)
         rest = [key for key in keys if key not in moved]
         if routes.source_away and not moved:
             return RequestStep(own=steering_answers.no_coordinator(keys, head))
@@ -213,6 +230,7 @@ _SEEN = frozenset(
         Api.HEARTBEAT,
         Api.CONSUMER_GROUP_HEARTBEAT,
         Api.ADD_OFFSETS_TO_TXN,
+        Api.FIND_COORDINATOR,
         Api.TXN_OFFSET_COMMIT,
     }
 )

@@ -39,6 +39,11 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             "no link copies back what clients write on the target: give `towpath failback FILE`,"
             " then `towpath run` with the file that it writes"
         ),
+        ReasonCode.REVERT_LEFT: lambda: (
+            "clients have left the gateway for the target (`gateway.after: leave`), and would go on"
+            " there: go back with `towpath cutover` of the link back, and point clients at the"
+            " source"
+        ),
         ReasonCode.PROMOTE_ABSENT: lambda topic, side: (
             f"topic {topic} is not there on the {side}, or the login may not see it"
         ),

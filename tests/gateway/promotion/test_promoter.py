@@ -16,6 +16,7 @@ from towpath.cluster.connect.exchange import Versions
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import Broker
 from towpath.gateway.cut_table import CutVerdict, SentBatch
+from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.producer_eras import FIRST_ID, told
 from towpath.gateway.promotion.gateway_book import GatewayBook
 from towpath.gateway.promotion.promoter import Promoter
@@ -49,6 +50,7 @@ class Gateway:
         self.routes = Routes()
         self.targets = RelayedNodes("h", 1, {}, lambda *_: None, shift=0)
         self.drains = WriteDrains(time.monotonic)
+        self.leaving = LeavingClients(self.routes, time.monotonic)
 
     def wake(self) -> None:
         """Nobody waits."""

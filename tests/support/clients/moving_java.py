@@ -86,3 +86,10 @@ class MovingClient:
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
+
+
+def configs_of(protocol: str) -> dict[str, str]:
+    """Return configs of a member; in 3.9 the protocol has no config that everybody has."""
+    if protocol == "consumer":
+        return {"group.protocol": "consumer"}
+    return {"session.timeout.ms": "6000", "heartbeat.interval.ms": "500"}

@@ -36,6 +36,10 @@ PROMOTIONS = {
         "no link copies back what clients write on the target: give `towpath failback FILE`,"
         " then `towpath run` with the file that it writes"
     ),
+    Reason.of(ReasonCode.REVERT_LEFT): (
+        "clients have left the gateway for the target (`gateway.after: leave`), and would go on"
+        " there: go back with `towpath cutover` of the link back, and point clients at the source"
+    ),
     Reason.of(ReasonCode.PROMOTE_ABSENT, topic="orders", side="source"): (
         "topic orders is not there on the source, or the login may not see it"
     ),

@@ -28,7 +28,7 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.ledger import FACTS, Ledger
 from towpath.ledger.link import OpenLink
-from towpath.model.errors import ClusterError, LedgerError, RefusedError
+from towpath.model.errors import ClusterError, LedgerError, RefusedError, TowpathError
 from towpath.model.nouns import ClusterId, LinkName, Side, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
@@ -60,6 +60,7 @@ class GatewayBook:
         promoted: What moved to the target and back, by the name of the request, in its order; by
             gateways of this link, and of earlier ones between the same clusters.
         eras: How often topics went back to the source, through gateways of any link.
+        left: Since when clients of this gateway may leave, in ms since 1970; 0 for never.
     """
 
     def __init__(self, link: OpenLink) -> None:
@@ -76,6 +77,7 @@ class GatewayBook:
         self.signs: dict[str, GatewaySign] = {}
         self.promoted: dict[str, Promoted] = {}
         self.eras: dict[TopicName, int] = {}
+        self.left = 0
 
     def begin(self) -> None:
         """Fence earlier gateways, announce this one in the ledger, and read which topics moved.
@@ -194,6 +196,25 @@ class GatewayBook:
             self._withdrawn.add(asked.name)
         self._asked[asked.name] = asked
 
+    @property
+    def has_left(self) -> bool:
+        """Whether clients of any gateway of this link may have left for the target."""
+        return any(each.left and each.link == self._link.name for each in self.signs.values())
+
+    def note_left(self) -> None:
+        """Write to the ledger that clients may leave from now on.
+
+        Raises:
+            TowpathError: It may not be written; nobody may leave yet.
+        """
+        self.left = now_ms()
+        try:
+            self._write([self._sign()])
+            self.read()
+        except TowpathError:
+            self.left = 0
+            raise
+
     def take(self, asked: Promotion) -> bool:
         """Write that this gateway works on a request; return whether it may.
 
@@ -245,6 +266,7 @@ class GatewayBook:
             space=this_space(),
             started=now_ms(),
             over=over,
+            left=self.left,
         )
 
     def _write(self, entries: Sequence[Entry]) -> None:

@@ -13,6 +13,7 @@ from towpath.cluster.metadata import Answers, ProducerState
 from towpath.gateway.cluster_greeting import versions_of
 from towpath.gateway.producer_eras import own
 from towpath.gateway.promotion.gateway_book import done_state
+from towpath.gateway.promotion.leaving_gate import LeavingGate
 from towpath.gateway.promotion.link_back import copying, link_back
 from towpath.gateway.promotion.login_checks import check_logins
 from towpath.gateway.promotion.mirroring_end import close_topics
@@ -51,6 +52,7 @@ class Promoter:
         self._taken = set[str]()
         self._unasked = set[TopicPartition]()
         self._groups_known = True
+        self._gate = LeavingGate(at)
 
     @property
     def is_behind(self) -> bool:
@@ -141,6 +143,7 @@ class Promoter:
         self._unasked |= {TopicPartition(TopicName(topic), number) for topic, number in early}
         self._ask()
         troubles = self._close() if self._open else []
+        self._gate.look()
         return troubles + self._strays.look(source_away=self._source_away)
 
     def _close(self) -> list[Reason]:
@@ -224,7 +227,9 @@ class Promoter:
                     return None
                 at.link.look()
                 name = link_back(at.link, asked.topics) if asked.back else link.name
-                if name is None:
+                if asked.back and at.book.has_left:
+                    forbidden = [Reason.of(ReasonCode.REVERT_LEFT)]
+                elif name is None:
                     forbidden = [Reason.of(ReasonCode.REVERT_NO_LINK)]
                 else:
                     link = stack.enter_context(copying(at.link, name))
@@ -233,7 +238,7 @@ class Promoter:
             except TowpathError as error:
                 forbidden = [error.reason]
             if asked.dry_run:
-                told = _first_of(self._told(scope, link))
+                told = _first_of([*self._told(scope, link), *at.call(at.gateway.leaving.told)])
                 state = PromotionStage.TOLD.value
                 return replace(asked, state=state, told=told, reasons=tuple(forbidden[:_MOST]))
             if forbidden:

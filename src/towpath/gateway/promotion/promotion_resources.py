@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 from towpath.cluster.connect.exchange import Versions
 from towpath.cluster.metadata import Broker, Metadata
 from towpath.gateway.broker_connections import BrokerConnection
+from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.promotion.gateway_book import GatewayBook
 from towpath.gateway.promotion.undo_errors import UndoneError, undone
 from towpath.gateway.relayed_nodes import RelayedNodes
@@ -33,10 +34,12 @@ class PromotingGateway(Protocol):
     Attributes:
         routes: What is held and promoted; of the loop alone.
         targets: The target's brokers.
+        leaving: Which clients may leave; of the loop alone.
     """
 
     routes: Routes
     targets: RelayedNodes
+    leaving: LeavingClients
 
     @property
     def drains(self) -> WriteDrains:
@@ -137,6 +140,11 @@ class PromotionResources:
     def bound(self, others: frozenset[str]) -> None:
         """Note which groups the source still serves; runs in the event loop."""
         routes = self.gateway.routes
-        copied = {tp.topic for tp, each in self.link.books.partitions.items() if each.opened}
         routes.of_source = others
-        routes.is_whole = copied | routes.eras.keys() <= routes.topics
+        routes.is_whole = self.is_whole()
+
+    def is_whole(self) -> bool:
+        """Return whether all topics of the link are promoted; runs in the event loop."""
+        routes = self.gateway.routes
+        copied = {tp.topic for tp, each in self.link.books.partitions.items() if each.opened}
+        return bool(routes.topics) and copied | routes.eras.keys() <= routes.topics

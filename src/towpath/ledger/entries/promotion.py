@@ -19,6 +19,8 @@ class GatewaySign:
         host: Where it runs; `pid` and `space`, which process there.
         started: When it began, in ms since 1970.
         over: It has ended, and serves nobody.
+        left: Since when its clients may go on at the target without it, in ms since 1970; 0 for
+            never.
     """
 
     kind: ClassVar[str] = "gateway"
@@ -30,6 +32,7 @@ class GatewaySign:
     space: str
     started: int
     over: bool = False
+    left: int = 0
 
     def about(self) -> tuple[str | int, ...]:
         """Return the parts of the entry's ledger key that follow its kind and link."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -57,6 +57,13 @@ class GatewayConfig(Section):
         Duration.parse("2s"),
         description="How long producers wait at most while topics are promoted; after that the"
         " promotion is undone, and they go on at the source.",
+    )
+
+    after: Literal["stay", "leave"] = Field(
+        "stay",
+        description="What clients do once all topics of the link are promoted: `stay` keeps them at"
+        " the gateway, from where `towpath revert` can take them back; `leave` shows them the"
+        " target's own brokers, which they must reach.",
     )
 
     metrics: Annotated[str, AfterValidator(listen_address)] | None = Field(
