@@ -34,27 +34,20 @@ from kafka.protocol.metadata import (
 from kafka.protocol.producer import ProduceResponse
 from kafka.protocol.sasl import SaslHandshakeRequest
 
+from tests.support.clients.login_routes import login_steering
 from tests.support.clients.promoted_routes import (
     AT_SOURCE,
-    KINDS,
     LEADER,
     framed,
     produce,
     promoted,
 )
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.client_logins import ClientLogin, LoginState
 from towpath.gateway.frames import FrameError, head
 from towpath.gateway.leaving_clients import ClientName
-from towpath.gateway.login_steering import LoginSteering
-from towpath.gateway.metadata_merging import MetadataMerging
-from towpath.gateway.own_answers import OwnAnswers
-from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import BrokerPlace, Cluster, Routes
-from towpath.gateway.steering import Steering
-from towpath.model.nouns import ClusterId
 
 SOURCE_AS_LINK = BrokerPlace(Cluster.SOURCE, as_link=True)
 TARGET_AS_LINK = BrokerPlace(Cluster.TARGET, as_link=True)
@@ -75,20 +68,9 @@ class Client:
         self.proofs.append(frame)
 
 
-def steering(routes: Routes) -> LoginSteering:
-    nodes = RelayedNodes("h", 1, {}, lambda *_: None)
-    merging = MetadataMerging(routes, nodes)
-    answers = {
-        Cluster.SOURCE: AnswerChanges(nodes, ClusterId("c"), merging),
-        Cluster.TARGET: AnswerChanges(nodes, ClusterId("c")),
-    }
-    plain = Steering(OwnAnswers(KINDS), answers, routes, lambda: None, logins=True)
-    return LoginSteering(plain, answers, routes, {*Cluster})
-
-
 def step(routes: Routes, message: Any, version: int, client: Client) -> RequestStep | None:
     frame = framed(message, version)
-    return steering(routes).step(frame, head(frame), client)
+    return login_steering(routes).step(frame, head(frame), client)
 
 
 def done(
@@ -162,7 +144,7 @@ def test_records_of_what_has_moved_are_sent_again_elsewhere() -> None:
 
 
 def test_records_without_acks_for_what_has_moved_end_their_connection() -> None:
-    with pytest.raises(FrameError, match="moved"):
+    with pytest.raises(FrameError, match="acks=0 for topic moved, which is elsewhere"):
         step(promoted(), produce(["moved"], 10, acks=0), 9, Client())
 
 

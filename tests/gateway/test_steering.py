@@ -225,6 +225,19 @@ def test_a_request_for_both_clusters_is_parted_and_its_answer_joined() -> None:
     assert codes(joined) == {"moved": 6, "other": 0}, "the leg to the leader broke"
 
 
+def test_records_without_acks_that_are_not_taken_end_their_connection() -> None:
+    """As brokers do it: their client hears nothing else of it."""
+    found = step(promoted(), produce(["moved"], 10, acks=0), 9)
+    assert found is not None
+    assert found.join is not None
+    with pytest.raises(FrameError, match="for moved, which were refused"):
+        found.join([None])
+    routes = promoted()
+    routes.view = None
+    with pytest.raises(FrameError, match="for topic moved, which is elsewhere"):
+        step(routes, produce(["moved"], 10, acks=0), 9)
+
+
 @pytest.mark.parametrize("acks", [0, 1, -1])
 def test_a_request_without_acks_is_answered_to_the_gateway_alone(acks: int) -> None:
     found = step(Routes(), produce(["t"], 0, acks), 9)

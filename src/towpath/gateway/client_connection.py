@@ -227,7 +227,7 @@ class ClientConnection(asyncio.Protocol):
             self._told.named(self)
         if self._retiring is not None and not self._retiring.takes(frame, asked):
             return True
-        step = self._steering.step(frame, asked, self)
+        step = self._step(frame, asked)
         if step is None:
             return False
         due = _Due(step, asked.version, [None] * len(step.sends), len(step.sends), step.own)
@@ -236,6 +236,21 @@ class ClientConnection(asyncio.Protocol):
             self._send(due, number, sent, asked)
         self._give()
         return True
+
+    def _step(self, frame: bytearray, asked: Head) -> RequestStep | None:
+        """Return the next step for a request; whatever a stranger sends ends this connection alone.
+
+        Raises:
+            FrameError: It cannot be relayed.
+        """
+        try:
+            return self._steering.step(frame, asked, self)
+        except FrameError:
+            raise
+        except Exception as error:
+            kind = type(error).__name__
+            why = f"request {asked.key} of version {asked.version} that makes no sense ({kind})"
+            raise FrameError(why) from error
 
     def _send(self, due: _Due, number: int, sent: Sent, asked: Head) -> None:
         def answered(frame: bytearray | None) -> None:
@@ -268,7 +283,10 @@ class ClientConnection(asyncio.Protocol):
         if due.left:
             return
         if due.step.join is not None:
-            due.whole = due.step.join(due.answers)
+            try:
+                due.whole = due.step.join(due.answers)
+            except FrameError as error:
+                self.end(str(error))
         elif frame is None:
             self.end("")
         else:

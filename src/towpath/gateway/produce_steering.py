@@ -110,11 +110,10 @@ class ProduceSteering:
     ) -> RequestStep:
         said = produce_requests.refusals(codes)
         away = lambda place: produce_requests.refusals({place: steering_answers.NOT_LEADER})[place]  # noqa: E731
-        if silent and not self._crosses and codes:
-            some = min(codes)[0]
-            raise FrameError(f"records for topic {some}, which has moved, with acks=0")
+        if silent and codes:
+            raise FrameError(f"records with acks=0 for topic {min(codes)[0]}, which is elsewhere")
         if not parts:
-            return RequestStep(own=b"" if silent else produce_requests.answer(asked, said, away))
+            return RequestStep(own=produce_requests.answer(asked, said, away), silent=silent)
         sends = []
         for to, places in parts.items():
             request = produce_requests.part(asked, places, self._routes.eras)
@@ -123,7 +122,7 @@ class ProduceSteering:
                 self._routes.table.sent(place, batches[place])
         return RequestStep(
             sends=tuple(sends),
-            join=self._joined(asked, batches, said, parts, away),
+            join=self._joined(asked, batches, said, parts, away, silent=silent),
             silent=silent,
         )
 
@@ -134,9 +133,11 @@ class ProduceSteering:
         said: Mapping[Partition, Any],
         parts: Mapping[BrokerPlace, Sequence[Partition]],
         away: Callable[[Partition], Any],
+        *,
+        silent: bool,
     ) -> Joined:
         def join(answers: Sequence[bytes | bytearray | None]) -> bytes:
-            found, waited = dict(said), False
+            found, waited, refused = dict(said), False, set[Partition]()
             for places, answer in zip(parts.values(), answers, strict=True):
                 told = {} if answer is None else produce_requests.results(answer, asked.API_VERSION)
                 found |= told
@@ -144,8 +145,11 @@ class ProduceSteering:
                     code = told[place].error_code if place in told else steering_answers.NOT_LEADER
                     taken = code in {0, steering_answers.DUPLICATE_SEQUENCE}
                     waited |= self._routes.table.answered(place, batches[place], taken=taken)
+                    refused |= set() if taken else {place}
             if waited:
                 self._wake()
+            if silent and refused:
+                raise FrameError(f"records with acks=0 for {min(refused)[0]}, which were refused")
             return produce_requests.answer(asked, found, away)
 
         return join

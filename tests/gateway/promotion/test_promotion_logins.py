@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.support.clients.gateways import all_read, ends_of, go_on, promoted, served
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
+from tests.support.clients.moving_java import MovingClient
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.clusters.certificates import Vault
 from tests.support.clusters.fleet import USERS
@@ -100,3 +101,71 @@ def test_clients_that_log_in_move_and_notice_nothing(
         assert max(Counter(traffic.read[group]).values()) == 1, f"{group} read nothing twice"
     assert PASSWORD not in gateway.said
     print(f"held {seen['held_ms']}; longest send {max(traffic.waits):.2f} s")  # noqa: T201
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("version", "protocols", "entrance"),
+    [("3.9.2", ["classic"], "SHORT"), ("4.4.0", ["classic", "consumer"], "SECURED")],
+)
+def test_java_clients_that_log_in_move_and_notice_nothing(
+    move: SecuredMove, here: Here, version: str, protocols: list[str], entrance: str
+) -> None:
+    """The logins of those of `SHORT` end every few seconds."""
+    link, user = move, f"{move.name}-app"
+    link.entrance = entrance
+    for cluster in (link.source, link.target):
+        admit(cluster, user, link.name)
+    topic = create_topic(link.source.back_door, f"{link.name}.java", PARTITIONS)
+    run, secured = link.run_inside(), link.java_client(user)
+    gateway = served(link)
+    writers = [
+        MovingClient(link.folder, version, "write", str(number), topic, secured)
+        for number in range(2)
+    ]
+    readers = [
+        MovingClient(
+            link.folder, version, "read", f"{link.name}-{each}", topic,
+            {**secured, **({"group.protocol": "consumer"} if each == "consumer" else {})},
+        )
+        for each in protocols
+    ]  # fmt: skip
+    every = [*writers, *readers]
+    traffic = Traffic(link.bootstrap, topic)
+
+    def go_on_reading() -> None:
+        known = {each.name: len(each.read) for each in readers}
+        wait_until(
+            lambda: all(len(each.read) > known[each.name] + 50 for each in readers),
+            f"members read on: {[each.failures for each in every]} {gateway.said}",
+            120,
+        )
+
+    try:
+        for each in every:
+            each.start(link.bootstrap)
+        go_on_reading()
+        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        seen = promoted(here, link)
+        go_on_reading()
+        for each in writers:
+            each.stop()
+            traffic.sent[int(each.name)] = each.number("SENT")
+        total = sum(traffic.sent.values())
+        wait_until(
+            lambda: all(len({*each.read}) >= total for each in readers),
+            f"all {total} are read",
+            120,
+        )
+        for each in readers:
+            each.stop()
+    finally:
+        for each in every:
+            each.kill()
+    assert [each.failures for each in every] == [[] for _ in every]
+    require_whole(traffic, link.target.back_door)
+    for each in readers:
+        assert max(Counter(each.read).values()) == 1, f"{each.name} read nothing twice"
+    longest = [each.number("LONGEST") for each in writers]
+    print(f"{version}: held {seen['held_ms']} ms; longest send {longest} ms")  # noqa: T201

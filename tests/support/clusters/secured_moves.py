@@ -60,6 +60,18 @@ class SecuredMove(Link):
             "sasl.password": PASSWORD,
         }
 
+    def java_client(self, user: str) -> dict[str, str]:
+        """Return how Java's clients encrypt and log in."""
+        assert self.vault is not None
+        module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+        return {
+            "security.protocol": "SASL_SSL",
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self.vault.ca),
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.jaas.config": f'{module} required username="{user}" password="{PASSWORD}";',
+        }
+
 
 def secured_move(
     folder: Path, source: SharedCluster, target: SharedCluster, vault: Vault, name: str
