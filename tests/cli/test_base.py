@@ -24,7 +24,8 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 OF_SPARK = {
-    "run", "cutover", "failback", "verify", "repair", "quarantine", "pack", "archive", "restore"
+    "run", "transform", "cutover", "failback", "verify", "repair", "quarantine", "pack", "archive",
+    "restore",
 }  # fmt: skip
 OF_OTHERS = {"import"}
 """Its files of Kafka Replicator's topics need the extra, and those of MirrorMaker 2 do not."""

@@ -38,5 +38,5 @@ def test_every_error_of_the_program_is_on_it_with_a_known_exit_code() -> None:
 def test_every_command_that_can_leave_something_out_is_on_it() -> None:
     named = set(re.findall(r"^\| `(\w+)(?: \w+)?` \|", exits.markdown(), re.MULTILINE))
     assert named <= set(COMMANDS)
-    whole = {"init", "schema", "dev", "explain", "history", "pack", "convert"}
+    whole = {"init", "schema", "dev", "explain", "history", "pack", "convert", "transform"}
     assert set(COMMANDS) - named == whole

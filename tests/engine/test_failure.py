@@ -22,6 +22,17 @@ towpath.cluster.connect.login.SecurityError: source: localhost:9 did not take th
     assert error.code == SecurityError.code
 
 
+def test_of_a_function_of_the_user_the_last_line_is_told() -> None:
+    text = """An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "clean.py", line 11, in shout
+    raise ValueError("unlucky")
+ValueError: unlucky"""
+    assert str(of_spark(RuntimeError(text))) == "Spark failed: ValueError: unlucky"
+    first = "[DIVIDE_BY_ZERO] Division by zero.\n== SQL (line 1, position 8) =="
+    assert str(of_spark(RuntimeError(first))) == "Spark failed: [DIVIDE_BY_ZERO] Division by zero."
+
+
 @pytest.mark.parametrize(
     ("kind", "code", "exit_code"),
     [

@@ -36,6 +36,7 @@ COMMANDS = {
     "apply": "Apply the steps of a plan to the target.",
     "diff": "Show where the target differs from what the file asks for.",
     "run": "Mirror until stopped, or until caught up.",
+    "transform": "Try the query that the records of a link go through.",
     "schemas": "List, compare and bring over the subjects of a schema registry.",
     "pause": "Stop copying topics for a while, also over restarts.",
     "resume": "Go on with paused topics.",
@@ -82,10 +83,11 @@ _MODULES = {
 """Commands of all products and of those beside links; a product keeps its own commands. A command
 of links has a module of its name in `mirror/commands/`."""
 _SPARK = {
-    "run", "cutover", "failback", "verify", "repair", "quarantine", "pack", "archive", "restore"
+    "run", "transform", "cutover", "failback", "verify", "repair", "quarantine", "pack", "archive",
+    "restore",
 }  # fmt: skip
 """Commands that need the extra `spark`."""
-_SLOW = {"run", "cutover", "failback", "verify", "restore"}
+_SLOW = {"run", "transform", "cutover", "failback", "verify", "restore"}
 """Commands that import for a second or more before they can show anything."""
 
 

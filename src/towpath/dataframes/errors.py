@@ -87,3 +87,11 @@ class LateCommitError(RuntimeError):
             " brokers' transaction.max.timeout.ms, or write without transactions"
             " (exactlyOnce=false)"
         )
+
+
+class TransformTaskError(RuntimeError):
+    """Records of a range of a source partition that did not get through the query.
+
+    Args:
+        text: The range, and why.
+    """

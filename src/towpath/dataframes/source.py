@@ -36,16 +36,27 @@ if TYPE_CHECKING:
     from towpath.dataframes.sink.options import SinkOptions
 
 FORMAT = "towpath"
-_COLUMNS = (
+COLUMNS = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp,"
     " timestampType int"
 )
-_HEADERS = ", headers array<struct<key: string, value: binary>>"
+HEADERS = ", headers array<struct<key: string, value: binary>>"
 
 
 def register(spark: SparkSession) -> None:
     """Register the data source with a session, for `format("towpath")`."""
     spark.dataSource.register(TowpathSource)
+    make_active(spark)
+
+
+def make_active(spark: SparkSession) -> None:
+    """Make a session the active one of this thread.
+
+    `DataFrameWriter` looks for data sources of Python in the active session of its thread alone. A
+    session that another thread has started is the active one of that thread only, so that it
+    would know none (`findings/`).
+    """
+    spark.createDataFrame([], "key binary")  # as it does beside what it returns
 
 
 class TowpathSource(DataSource):
@@ -63,7 +74,7 @@ class TowpathSource(DataSource):
         Raises:
             ConfigError: With every problem of the options.
         """
-        return _COLUMNS + (_HEADERS if self._options.headers else "")
+        return COLUMNS + (HEADERS if self._options.headers else "")
 
     @override
     def reader(self, schema: StructType) -> DataSourceReader:

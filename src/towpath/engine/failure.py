@@ -10,6 +10,8 @@ from towpath.model.errors import ClusterError, TaskFailedError, TowpathError, Wo
 OURS = re.compile(r"towpath\.[\w.]+\.(\w+Error): (.+)")
 """One of our errors in Spark's text, by its class and its sentence."""
 
+_TRACEBACK = "Traceback (most recent call last):"
+
 
 class SliceFailedError(RuntimeError):
     """A slice failed in a local process; the text is that of the cause."""
@@ -31,7 +33,10 @@ def of_spark(error: RuntimeError) -> TowpathError:
         return TaskFailedError(said, kind.code, kind.exit_code)
     if isinstance(error, SliceFailedError):
         return TowpathError(f"a slice failed: {text.splitlines()[-1] if text else 'no reason'}")
-    return TowpathError(f"Spark failed: {text.splitlines()[0] if text else type(error).__name__}")
+    lines = text.splitlines() or [type(error).__name__]
+    # Of a traceback, which functions of users leave, the last line says what is wrong.
+    said = lines[-1] if _TRACEBACK in text else lines[0]
+    return TowpathError(f"Spark failed: {said}")
 
 
 def _kinds() -> dict[str, type[TowpathError]]:

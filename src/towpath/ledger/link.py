@@ -21,6 +21,8 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.event_log import EventLog
 from towpath.ledger.ledger import Ledger
+from towpath.ledger.transformed import positions_topic
+from towpath.model.errors import LedgerError
 from towpath.model.nouns import NO_LINK, LinkName, Side
 from towpath.runtime.clock import now_ms
 from towpath.settings import ClusterConfig, LinkConfig
@@ -93,6 +95,8 @@ class OpenLink(OpenTarget):
         self.ledger.create()
         self.read()
         self.books.require_open()
+        if self.config.transforms is None:
+            self._require_untransformed()
         source, target = self.source.cluster.id(), self.target.cluster.id()
         self.books.check_clusters(source, target)
         known, missing = self.books.identity, list[Entry]()
@@ -103,6 +107,16 @@ class OpenLink(OpenTarget):
             missing += [Twinned(link=self.config.link, twin=twin, at=now_ms())]
         if missing:
             self.ledger.append(missing)
+
+    def _require_untransformed(self) -> None:
+        """Raise if records of the link went through Spark so far: all would be copied again."""
+        name = positions_topic(self.config.link)
+        if self.target.topics.find(name) is not None:
+            raise LedgerError(
+                f"records of link {self.config.link} went through a query so far (topic {name} on"
+                " the target has its positions); to copy them as they are, give the link another"
+                " name, and its mirror topics too"
+            )
 
     @property
     def _level(self) -> int:

@@ -27,6 +27,9 @@ EVENTS = TopicName("__towpath_events")
 QUARANTINE = TopicName("__towpath_quarantine")
 """The topic on the target that holds records which could not be changed or delivered."""
 
+POSITIONS = TopicName("__towpath_positions")
+"""How topics on the target begin that hold positions of links whose records go through Spark."""
+
 NO_CLUSTER = ClusterId("")
 """The id of a cluster that is not known (yet)."""
 

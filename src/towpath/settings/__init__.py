@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from towpath.settings.files import note, stamps, troubles
     from towpath.settings.link import LinkConfig
-    from towpath.settings.loading import check, from_tree, load, load_target, tree
+    from towpath.settings.loading import check, from_tree, load, load_target, problem_at, tree
     from towpath.settings.secrets import PemFile, certificates
     from towpath.settings.sections.access import AccessConfig, AclMode
     from towpath.settings.sections.clusters import (
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         StoreLock,
     )
     from towpath.settings.sections.topics import ConfigRules, LinkTopics, Replicas, TopicsConfig
+    from towpath.settings.sections.transform import TransformConfig
     from towpath.settings.units import ByteRate, Duration, Size
 
 __all__ = [
@@ -127,6 +128,7 @@ __all__ = [
     "StoreLock",
     "Tls",
     "TopicsConfig",
+    "TransformConfig",
     "certificates",
     "check",
     "from_tree",
@@ -135,6 +137,7 @@ __all__ = [
     "load_target",
     "max_rate",
     "note",
+    "problem_at",
     "stamps",
     "tree",
     "troubles",
@@ -142,7 +145,7 @@ __all__ = [
 _HOMES = {
     "files": "note stamps troubles",
     "link": "LinkConfig",
-    "loading": "check from_tree load load_target tree",
+    "loading": "check from_tree load load_target problem_at tree",
     "secrets": "PemFile certificates",
     "sections.access": "AccessConfig AclMode",
     "sections.clusters": "ClusterConfig GssapiSasl MskSasl OauthSasl PasswordSasl Tls",
@@ -160,6 +163,7 @@ _HOMES = {
         " StoreLock"
     ),
     "sections.topics": "ConfigRules LinkTopics Replicas TopicsConfig",
+    "sections.transform": "TransformConfig",
     "units": "ByteRate Duration Size",
 }
 """The names by their modules."""

@@ -31,6 +31,7 @@ from towpath.settings.sections.records import OffsetsPolicy, RecordsConfig
 from towpath.settings.sections.registries import RegistryKind
 from towpath.settings.sections.schemas import SchemaIds, SchemasConfig
 from towpath.settings.sections.topics import LinkTopics, Replicas
+from towpath.settings.sections.transform import TransformConfig
 from towpath.settings.shape import Section
 from towpath.settings.units import Duration, Size, between
 
@@ -108,6 +109,13 @@ class LinkConfig(Section):
         " the first entry counts that names it. Topics that none names are copied as they are, but"
         " for schema ids with `schemas.ids: translate`.",
     )
+    transform: TransformConfig | None = Field(
+        None,
+        validate_default=True,
+        description="A query of Spark that the records go through, exactly once"
+        " (docs/howto/transform.md). No offset on the target then belongs to one at the source, and"
+        " nothing is said of equality.",
+    )
     access: AccessConfig = Field(
         AccessConfig.model_construct(), description="Who may do what on the target."
     )
@@ -137,6 +145,13 @@ class LinkConfig(Section):
         stores = (self.records.archive.store,) if self.records.archive else ()
         places = (self.source, self.target, *registries, *stores)
         return any(each.holds_credentials for each in places)
+
+    @property
+    def transforms(self) -> TransformConfig | None:
+        """How records go through Spark, `None` if they are copied in whole batches."""
+        if self.transform is None and self.topics.partitions is not None:
+            return TransformConfig()
+        return self.transform
 
     @property
     def changes_records(self) -> bool:
@@ -219,6 +234,20 @@ class LinkConfig(Section):
         require_none([*_impossible(changes, info.data), *two_answers(changes)])
         return changes
 
+    @field_validator("transform")
+    @classmethod
+    def _alone(
+        cls, transform: TransformConfig | None, info: ValidationInfo
+    ) -> TransformConfig | None:
+        topics = info.data.get("topics")
+        by_count = topics is not None and topics.partitions is not None
+        if transform is not None and not (transform.sql or transform.python or by_count):
+            raise placed_error("give `sql`, a query, or `python`, a function", "sql")
+        if transform is not None or by_count:
+            what = "topics.partitions" if transform is None else "transform"
+            require_none(_beside_transform(info.data, what))
+        return transform
+
     @field_validator("topics")
     @classmethod
     def _not_onto_itself(cls, topics: LinkTopics, info: ValidationInfo) -> LinkTopics:
@@ -243,6 +272,34 @@ def _refused(target: LinkCluster | None, topics: LinkTopics) -> Iterator[Placed]
     for key in refused_overrides(kind, topics.configs.override):
         assert kind  # noqa: S101, only a known kind refuses
         yield Placed(("configs", "override", key), refusal(kind, key))
+
+
+def _beside_transform(read: Mapping[str, Any], what: str) -> Iterator[Placed]:
+    """Yield what cannot be used where records go through Spark.
+
+    Args:
+        read: The sections before `transform` that are without problems.
+        what: The part of the file that asks for it.
+    """
+    records, topics = read.get("records"), read.get("topics")
+    asked = {
+        "changes": bool(read.get("changes")),
+        "schemas": read.get("schemas") is not None,
+        "groups": read.get("groups") is not None,
+        "topics.twin": topics is not None and topics.twin is not None,
+        "records.offsets: identical": records is not None
+        and records.offsets is OffsetsPolicy.IDENTICAL,
+        "records.archive": records is not None and records.archive is not None,
+        "records.commit": records is not None and records.commit is not None,
+    }
+    whys = {
+        "changes": "the query can do all that they do",
+        "schemas": "a link of its own can bring them over",
+    }
+    for name, is_there in asked.items():
+        if is_there:
+            why = whys.get(name, "offsets of source and target mean nothing to each other then")
+            yield Placed((), f"{what} cannot be used with {name}: {why}")
 
 
 def _impossible(changes: Iterable[ChangesConfig], read: Mapping[str, Any]) -> Iterator[Placed]:

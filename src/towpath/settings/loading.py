@@ -24,6 +24,12 @@ from towpath.settings.spots import Fault
 
 _CLUSTERS = frozenset({"source", "target", "cluster", "controllers"})
 _KIND = "kind"
+_TRANSFORMED = (
+    "records of this link go through Spark, so their offsets and contents are not those of the"
+    " source, and this command can say nothing true of them; there are `lint`, `plan`, `diff`,"
+    " `apply`, `transform test`, `run`, `pause`, `resume`, `status` and `history`"
+    " (docs/howto/transform.md)"
+)
 C = TypeVar("C", bound=Section)
 
 
@@ -33,17 +39,31 @@ class _Target(Section):
     target: LinkCluster
 
 
-def load(path: Path) -> LinkConfig:
+def load(path: Path, *, transforms: bool = False) -> LinkConfig:
     """Load a link's file, or one of Redpanda Connect, with secrets and variables filled in.
 
+    Args:
+        path: The file.
+        transforms: Whether the caller knows what to do where records go through Spark.
+
     Raises:
-        ConfigError: With every problem of the file, or it describes something else than a link.
+        ConfigError: With every problem of the file, or it describes something else than a link, or
+            a link whose records go through Spark, which the caller does not know.
         ClusterError: The link of a file of Redpanda Connect is named after both clusters, and one
             of them does not answer.
     """
     if is_connect(path):
         return connect_files().link(path)
-    return load_as(path, FileKind.LINK, LinkConfig)
+    config = load_as(path, FileKind.LINK, LinkConfig)
+    if config.transforms is not None and not transforms:
+        place = ("topics", "partitions") if config.transform is None else ("transform",)
+        raise ConfigError((problem_at(path, place, _TRANSFORMED),))
+    return config
+
+
+def problem_at(path: Path, place: Place, text: str) -> ConfigProblem:
+    """Return a problem with its line and column in a file that was loaded before."""
+    return parse(read(path), str(path)).spots.problem(Fault(place, text))
 
 
 def load_as(path: Path, kind: FileKind, model: type[C]) -> C:

@@ -10,7 +10,7 @@ from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.model.target_kinds import TargetKind, refusal, refused_overrides
 from towpath.plan.subject import Difference
-from towpath.settings import ConfigRules, LinkConfig, Replicas, TopicsConfig
+from towpath.settings import ConfigRules, LinkConfig, LinkTopics, Replicas, TopicsConfig
 from towpath.settings.sections.own_topics import is_own
 from towpath.topics.advice import remarks
 from towpath.topics.configs import TOO_OLD, wanted
@@ -114,12 +114,18 @@ def _create(
         CreateTopic(
             source=topic.name,
             target=name,
-            partitions=topic.partitions,
+            partitions=partitions_of(topic, config.topics),
             replication_factor=given,
             configs=configs,
             held=held.final,
         )
     ], notes
+
+
+def partitions_of(topic: Topic, topics: TopicsConfig) -> int:
+    """Return how many partitions a new mirror topic gets."""
+    asked = topics.partitions if isinstance(topics, LinkTopics) else None
+    return topic.partitions if asked is None else int(asked)
 
 
 def replicas(topic: Topic, seen: ObservedTopics, topics: TopicsConfig) -> tuple[int, list[str]]:
@@ -151,7 +157,7 @@ def _follow(
     """Return what brings a mirror topic back in line: steps, notes, and what stays at risk."""
     synced = sync(topic, there, seen, config.topics.configs, ours)
     steps: list[TopicStep] = []
-    if there.partitions < topic.partitions:
+    if there.partitions < topic.partitions and config.topics.partitions is None:
         steps.append(AddPartitions(topic.name, there.name, there.partitions, topic.partitions))
     step, kept = synced.step, list[str]()
     if step is not None and config.topics.twin is not None:
@@ -188,7 +194,13 @@ def _beside(
     topic: Topic, there: Topic, seen: ObservedTopics, topics: TopicsConfig
 ) -> Iterator[str]:
     """Return differences of a mirror topic that no step changes."""
-    if there.partitions > topic.partitions:
+    asked = topics.partitions if isinstance(topics, LinkTopics) else None
+    if asked is not None and there.partitions != asked:
+        yield (
+            f"has {there.partitions} partitions on the target, where `topics.partitions` asks for"
+            f" {asked}; it keeps them, as keys would move to other partitions"
+        )
+    elif asked is None and there.partitions > topic.partitions:
         yield (
             f"has {there.partitions} partitions on the target and {topic.partitions} on the source;"
             " the additional ones get no mirrored records, and producers there distribute keys"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TOP = (
     "kind", "source", "target", "link", "topics", "records", "groups", "schemas", "changes",
-    "access", "prune", "run", "metrics", "gateway",
+    "transform", "access", "prune", "run", "metrics", "gateway",
 )  # fmt: skip
 MECHANISMS = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, AWS_MSK_IAM, GSSAPI"
 COLON = "a colon is missing behind the key"

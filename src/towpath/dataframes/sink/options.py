@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -111,6 +111,23 @@ def read_sink_options(
     return reader.read(schema, stream=stream)
 
 
+def column_problems(names: Mapping[str, str]) -> Iterator[ConfigProblem]:
+    """Yield what keeps rows with these columns from being records.
+
+    Args:
+        names: The type of each column, in Spark's words.
+    """
+    for name, kind in names.items():
+        wanted = _TYPES.get(name)
+        if wanted is None and name not in _LEFT_OUT:
+            why = f"is not a column of records; known are {', '.join(_TYPES)}; select those"
+            yield ConfigProblem(f"column {name}", why)
+        elif wanted is not None and kind not in wanted:
+            yield ConfigProblem(f"column {name}", f"is {kind}, must be {' or '.join(wanted)}")
+    if "value" not in names:
+        yield ConfigProblem("column value", "is required")
+
+
 class _Reader:
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = given
@@ -162,15 +179,7 @@ class _Reader:
             self._wrong(key, f"is not known; {hint}")
 
     def _columns(self, names: Mapping[str, str], topic: str | None) -> None:
-        for name, kind in names.items():
-            wanted = _TYPES.get(name)
-            if wanted is None and name not in _LEFT_OUT:
-                why = f"is not a column of records; known are {', '.join(_TYPES)}; select those"
-                self._wrong(f"column {name}", why)
-            elif wanted is not None and kind not in wanted:
-                self._wrong(f"column {name}", f"is {kind}, must be {' or '.join(wanted)}")
-        if "value" not in names:
-            self._wrong("column value", "is required")
+        self._problems += column_problems(names)
         if topic is None and "topic" not in names:
             self._wrong("topic", "is required: as an option, or as a column")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -37,7 +38,7 @@ def write_task(
         RowError: A row cannot be a record.
     """
     with Admin(options.cluster, Side.TARGET) as admin:
-        writing = _Writing(options, place, admin)
+        writing = TaskWriter(options, place, admin)
         try:
             return writing.all_of(batches)
         except BaseException:
@@ -45,35 +46,88 @@ def write_task(
             raise
 
 
-class _Writing:
-    """The work of one task; nothing is asked of the cluster before there is a row."""
+@dataclass(frozen=True, slots=True)
+class RowRoutes:
+    """Where rows go, if that is not for the rows alone to say.
 
-    def __init__(self, options: SinkOptions, place: TaskPlace, admin: Admin) -> None:
+    Attributes:
+        names: By the topic that a row names, the topic that it is written to; a row that names
+            another one is refused. `None` to write each row to the topic that it names.
+        keyless: The partition of rows without key and partition, beyond the last one counted from
+            the first again; `None` to let them go in turns.
+    """
+
+    names: Mapping[str, str] | None = None
+    keyless: int | None = None
+
+    def topic(self, named: str) -> str:
+        """Return the topic that rows are written to.
+
+        Raises:
+            RowError: They name a topic that they may not be written to.
+        """
+        if self.names is None:
+            return named
+        if named not in self.names:
+            raise RowError(f"a row names topic {named}, which is not among the topics of the link")
+        return self.names[named]
+
+
+class TaskWriter:
+    """The work of one task; nothing is asked of the cluster before there is a row.
+
+    Args:
+        options: What is written, and how.
+        place: The task.
+        admin: The target.
+        who: The producer, if the driver has begun its transactions; else the task does.
+        routes: Where rows go.
+    """
+
+    def __init__(
+        self,
+        options: SinkOptions,
+        place: TaskPlace,
+        admin: Admin,
+        who: ProducerEpoch | None = None,
+        routes: RowRoutes | None = None,
+    ) -> None:
         self._options, self._place, self._admin = options, place, admin
         self._transactions: Transactions | None = None
-        self._who: ProducerEpoch | None = None
+        self._who, self._routes = who, routes or RowRoutes()
+        if who is not None and place.transactional_id is not None:
+            self._transactions = self._of(place.transactional_id)
         self._sender = BatchSender(options.cluster, admin, place.transactional_id)
         self._packers: dict[TopicPartition, BatchPacker] = {}
         self._counts: dict[str, int] = {}
         self._turn = random.randrange(1 << 20)  # noqa: S311, which partition begins is no secret
 
     def all_of(self, batches: Iterable[pa.RecordBatch]) -> TaskWritten:
+        """Write rows, and the receipts of them if they are wanted."""
+        written = self.rows_of(batches)
+        if self._who is None:
+            return TaskWritten(self._place)
+        if self._options.receipts is not None:
+            self._tell(self._options.receipts, written)
+        return TaskWritten(self._place, self._who, tuple(written))
+
+    def rows_of(self, batches: Iterable[pa.RecordBatch]) -> list[OffsetsWritten]:
+        """Write rows, and return their offsets once brokers have all of them."""
         for batch in batches:
             if len(batch):
                 self._take(row_batch(batch, self._options.topic))
             if sum(each.waiting for each in self._packers.values()) > _WAITING_BYTES:
                 self._flush()
-        if self._who is None:
-            return TaskWritten(self._place)
         self._flush()
-        written = self._sender.finish()
-        if self._options.receipts is not None:
-            self._tell(self._options.receipts, written)
-        return TaskWritten(self._place, self._who, tuple(written))
+        return self._sender.finish()
+
+    def close(self) -> None:
+        """Stop sending."""
+        self._sender.close()
 
     def give_up(self) -> None:
         """End what was begun."""
-        self._sender.close()
+        self.close()
         if self._transactions is not None and self._who is not None and self._packers:
             with suppress(ClusterError):  # another attempt ends it, or the broker
                 self._transactions.end(self._who, self._deadline(), commit=False)
@@ -82,9 +136,12 @@ class _Writing:
         return Deadline.after(self._options.cluster.request_timeout)
 
     def _take(self, batch: RowBatch) -> None:
-        for topic, of_topic in batch.by_topic():
+        routes = self._routes
+        for named, of_topic in batch.by_topic():
+            topic = routes.topic(named)
             count = self._count(topic)
-            numbers = batch.partitions(topic, of_topic, count, self._turn % count)
+            keyless = self._turn if routes.keyless is None else routes.keyless
+            numbers = batch.partitions(topic, of_topic, count, keyless % count)
             parts = [*grouped(numbers)]
             self._begin([TopicPartition(TopicName(topic), number) for number, _ in parts])
             for number, picked in parts:
@@ -122,13 +179,16 @@ class _Writing:
 
     def _producer(self) -> ProducerEpoch:
         if self._who is None:
-            name, producers = self._place.transactional_id, self._admin.producers
+            name = self._place.transactional_id
             if name is None:
-                self._who = producers.new_id()
+                self._who = self._admin.producers.new_id()
             else:
-                self._transactions = producers.transactions(name, self._options.timeout)
+                self._transactions = self._of(name)
                 self._who = self._transactions.fence(self._deadline())
         return self._who
+
+    def _of(self, name: str) -> Transactions:
+        return self._admin.producers.transactions(name, self._options.timeout)
 
     def _flush(self) -> None:
         for tp, packer in self._packers.items():

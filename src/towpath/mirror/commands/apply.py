@@ -85,7 +85,7 @@ def _wanted(file: Path, only: tuple[str, ...] | None) -> ApplyRequest:
     if is_saved(file):
         saved = load_plan(file, SUBJECTS.kinds)
         return ApplyRequest(saved.config, saved.plan, saved.digest, only)
-    config = load(file)
+    config = load(file, transforms=True)
     return ApplyRequest(config, build(config), only=only)
 
 

@@ -17,6 +17,6 @@ def diff(file: LinkFile, *, output: FormOption = Form.TEXT) -> int:
     Records are compared by `towpath verify`.
     """
     del output  # `show` reads it from the arguments
-    found = build(load(file))
+    found = build(load(file, transforms=True))
     show_plan(found)
     return found.exit_code or (DIFFERENT if found.steps else 0)

@@ -26,7 +26,7 @@ def history(
 ) -> int:
     """Show the history of the link, the newest event last, from the target's topic of events."""
     del output  # `show` reads it from the arguments
-    config = load(file)
+    config = load(file, transforms=True)
     found = _read(config, 0 if since is None else time_of(since, now_ms()), limit)
     show(picture(config.link, found), as_json(config.link, found))
     return 0

@@ -14,5 +14,5 @@ def pause(
 ) -> None:
     """Pause topics or the whole link, also over restarts, until `towpath resume`."""
     del output  # `show` reads it from the arguments
-    config = load(file)
+    config = load(file, transforms=True)
     show_pauses(config.link, pauses.pause(config, names(topics)))

@@ -39,7 +39,7 @@ def plan(
     require_writable(save, "--save")
     _require_apart(save, file)
     _require_own(save, file)
-    made = detailed(load(file), None if rate is None else rate_of(rate, "--rate"))
+    made = detailed(load(file, transforms=True), None if rate is None else rate_of(rate, "--rate"))
     saved = None if save is None else not (made.refusals or made.faults)
     if save is not None and saved:
         save_plan(made, file, save)  # first, so that only the error is shown if this fails

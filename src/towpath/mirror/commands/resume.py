@@ -14,5 +14,5 @@ def resume(
 ) -> None:
     """Resume paused topics, each at its last position."""
     del output  # `show` reads it from the arguments
-    config = load(file)
+    config = load(file, transforms=True)
     show_pauses(config.link, pauses.resume(config, names(topics)))

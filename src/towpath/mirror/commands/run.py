@@ -10,7 +10,7 @@ from towpath.cli.on_spark import LoggedOnSpark, with_options
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption
 from towpath.cli.signals import stopping
-from towpath.mirror import COPYING
+from towpath.mirror import COPYING, TRANSFORMING
 from towpath.mirror.show.display import Display
 from towpath.settings import load
 
@@ -33,12 +33,13 @@ def run(
 ) -> int:
     """Mirror until stopped by Ctrl-C or SIGTERM (twice: at once), or until caught up."""
     del output  # `show` reads it from the arguments
-    config = load(file)
+    config = load(file, transforms=True)
     with stopping() as stop:
         with Display(config.link, on.logs, stop=stop) as display:
             # Each slice needs a slot of its own, as it goes on until its round is over, and the
             # slices of the next round begin beside it.
-            spark = on.start(config.link, COPYING, credentials=config.holds_credentials, rounds=2)
+            works = COPYING if config.transforms is None else TRANSFORMING
+            spark = on.start(config.link, works, credentials=config.holds_credentials, rounds=2)
             # These imports take a second, during which Spark's JVM starts.
             from towpath.mirror.commands.running import finish  # noqa: PLC0415
             from towpath.mirror.run.progress import Wishes  # noqa: PLC0415
@@ -46,5 +47,10 @@ def run(
 
             follow = None if until_caught_up else file
             wishes = Wishes(until_caught_up, on.parallelism, wait=not no_wait, file=follow)
-            progress = mirror(config, wishes, spark, stop, display.show)
+            if config.transforms is not None:
+                from towpath.mirror.transform.run import run as transform  # noqa: PLC0415
+
+                progress = transform(config, file, wishes, spark, stop, display.show)
+            else:
+                progress = mirror(config, wishes, spark, stop, display.show)
         return finish(config.link, wishes, progress, on.report, stopped=stop.is_set())

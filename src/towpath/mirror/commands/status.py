@@ -55,7 +55,7 @@ def status(
     if watch and output is Output.JSON:
         raise _refusal("--watch", "shows text only; leave out `--output json`")
     pattern = pattern_of(topics)
-    config = load(file)
+    config = load(file, transforms=True)
     with looking(config) as look:
         if watch:
             with stopping() as stop:

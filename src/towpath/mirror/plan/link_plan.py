@@ -48,6 +48,11 @@ from towpath.topics.markers import markers
 from towpath.topics.observed import ObservedTopics
 from towpath.topics.subject import TOPICS
 
+TRANSFORMED = (
+    "go through a query of Spark, each exactly once; no offset on the target belongs to one at the"
+    " source, and nothing is proven of their contents (docs/howto/transform.md)"
+)
+
 
 def build(config: LinkConfig) -> Plan:
     """Return the plan that a run would begin with, including the problems found."""
@@ -144,8 +149,12 @@ class _Records:
         self.disks = look_at_disks(link.source, link.target, topics.seen.topics, topics.found)
         yield from self.disks.notes
         yield from check_disk_space(link.config, self.disks, topics.found.topics)
-        fill, notes = markers(link.config.records.offsets, link.config.records.fill, link.target)
-        yield from notes
+        fill = 0
+        if link.config.transforms is None:
+            fill, notes = markers(
+                link.config.records.offsets, link.config.records.fill, link.target
+            )
+            yield from notes
         yield from quarantine.findings(link.config, link.target)
         yield from _backing(link, topics.seen.topics, topics.found.topics)
         if (schemas := found.seen(SCHEMAS)) is not None:
@@ -157,6 +166,9 @@ class _Records:
         if warning := still_running(link.books):
             yield Note("link", warning)
         seen, steps = topics.seen.topics, topics.found
+        if link.config.transforms is not None:
+            yield Note("records", TRANSFORMED)
+            return
         try:
             told = forecast(link.config, link.source, link.target, link.books, seen, steps, fill)
         except ClusterError as error:

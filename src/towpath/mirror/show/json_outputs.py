@@ -28,6 +28,7 @@ from towpath.mirror.show.run_shapes import (
 )
 from towpath.mirror.show.status_shapes import StatusJson
 from towpath.mirror.show.step_shapes import ApplyJson, ComparedSchemasJson, SchemasSyncJson
+from towpath.mirror.show.transform_shapes import TransformTestJson
 from towpath.mirror.show.verify_shapes import VerifyJson
 from towpath.model.json_shapes import JsonOutput
 from towpath.plan.plan_shapes import PlanJson
@@ -44,6 +45,9 @@ OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
             MirrorRunJson,
             ("run",),
             ("complete", "caught_up", "lag", "left_out", "partitions[].state"),
+        ),
+        "transform-test": JsonOutput(
+            TransformTestJson, ("transform test",), ("read", "written", "before", "after")
         ),
         "pause": JsonOutput(PausesJson, ("pause", "resume"), ("paused[].topic",)),
         "topics": JsonOutput(

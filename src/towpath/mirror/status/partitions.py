@@ -13,6 +13,7 @@ from towpath.ledger.entries import Gap, LinkStage, Pause, Receipt
 from towpath.mirror.status.losses import Losses, LostRecords
 from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.set_aside import set_aside
+from towpath.mirror.status.transformed import transformed_status
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
@@ -57,6 +58,8 @@ def status(
     Raises:
         ClusterError: A cluster could not be reached.
     """
+    if config.transforms is not None:
+        return transformed_status(config, books, source, target, patience)
     told = source.topics.with_brokers()
     topics = {n: info for n, info in told.topics.items() if config.topics.takes(info)}
     tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]

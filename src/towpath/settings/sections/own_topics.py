@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from towpath.model.nouns import EVENTS, LEDGER, QUARANTINE
+from towpath.model.nouns import EVENTS, LEDGER, POSITIONS, QUARANTINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,11 @@ NEVER_MIRRORED = (
     OwnTopics(
         r"__auto_balancer_metrics|__automq_.*", "AutoMQ", "load of brokers, state of table topics"
     ),
-    OwnTopics("|".join(map(re.escape, (LEDGER, EVENTS, QUARANTINE))), "Towpath", "its books"),
+    OwnTopics(
+        "|".join((*map(re.escape, (str(LEDGER), EVENTS, QUARANTINE)), rf"{POSITIONS}\..*")),
+        "Towpath",
+        "its books",
+    ),
 )
 """Topics that are never mirrored, archived or restored, whatever `include` says.
 

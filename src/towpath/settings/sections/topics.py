@@ -13,6 +13,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
+    Strict,
     StrictBool,
     ValidationInfo,
     field_validator,
@@ -37,6 +38,7 @@ Count = NewType("Count", int)
 _TOPIC = "topic"
 _WHOLE = "{topic}"
 _LEGAL = re.compile(r"[A-Za-z0-9._-]{1,249}")
+MOST_PARTITIONS = 100_000
 _MOST_REPLICAS = 2**15 - 1
 """Upper bound of a replication factor: the protocol has two bytes for it."""
 
@@ -267,6 +269,13 @@ class LinkTopics(TopicsConfig):
         " sides are written (docs/howto/two-directions.md). Its file names this link likewise. Each"
         " link leaves out what the other one wrote, by the producer ids of batches, and offsets are"
         " mapped.",
+    )
+    partitions: Annotated[Count, Strict(), Field(ge=1, le=MOST_PARTITIONS)] | None = Field(
+        None,
+        description="Number of partitions of each mirror topic, if it is to be another one than at"
+        " the source. Records then go through Spark (docs/howto/transform.md): those with a key to"
+        " the partition that Java clients would choose, those without one to that of their source"
+        " partition.",
     )
 
 

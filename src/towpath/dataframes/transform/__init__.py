@@ -1,0 +1,1 @@
+"""Records of links that go through Spark: from ranges of offsets, through a query, once."""

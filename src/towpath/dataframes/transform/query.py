@@ -1,0 +1,180 @@
+"""The query of a link on the frame of its records, and the checks of what it makes of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException, QueryContextType
+from pyspark.sql import DataFrame
+
+from towpath.dataframes.sink.options import column_problems
+from towpath.dataframes.source import make_active
+from towpath.model.foreign import foreign, printed
+from towpath.settings import TransformConfig
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+VIEW = "records"
+_KEPT = ("key", "value", "headers", "topic", "timestamp")
+"""Columns of records that change their partition alone."""
+_MODULE = "towpath_transform_of_link"
+_PLACE = re.compile(r"\(line (\d+), pos (\d+)\)")
+_PASSING = re.compile(
+    r"(Project|Filter|Generate|Sample|InputAdapter|WholeStageCodegen.*|ColumnarToRow|RowToColumnar"
+    r"|MapInArrow|MapInPandas|ArrowEvalPython|BatchEvalPython|ArrowEvalPythonUDTF"
+    r"|BatchEvalPythonUDTF|CollectMetrics|DeserializeToObject|SerializeFromObject|MapElements"
+    r"|MapPartitions|BroadcastHashJoin|BroadcastNestedLoopJoin)"
+)
+"""Steps of a plan that keep each row in its task, and rows in their order."""
+_JOINS = "Broadcast"
+
+
+class LinkQueryError(ValueError):
+    """A query that cannot be used, with the place in the file.
+
+    Args:
+        key: `sql` or `python`.
+        text: Why, and what to do.
+    """
+
+    def __init__(self, key: str, text: str) -> None:
+        super().__init__(key, text)
+        self.key, self.text = key, text
+
+
+class LinkQuery:
+    """The query of a link.
+
+    Args:
+        spark: The session.
+        wanted: What the file says.
+
+    Raises:
+        LinkQueryError: The file of Python cannot be imported.
+    """
+
+    def __init__(self, spark: SparkSession, wanted: TransformConfig) -> None:
+        self._spark, self._wanted = spark, wanted
+        self._key = "sql" if wanted.python is None else "python"
+        self._function = self._loaded() if wanted.python is not None else None
+        make_active(spark)
+        # A lookup that is broadcast is planned at once, so that its plan can be looked at.
+        spark.conf.set("spark.sql.adaptive.enabled", "false")
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        """Return what the query makes of records.
+
+        Raises:
+            LinkQueryError: It is wrong, moves rows between tasks, or makes no records.
+        """
+        try:
+            made = self._made(frame)
+        except LinkQueryError:
+            raise
+        except PySparkException as error:
+            raise LinkQueryError(self._key, _said(error)) from None
+        except Exception as error:  # noqa: BLE001, whatever the function of the user raises
+            raise LinkQueryError(self._key, f"{type(error).__name__}: {foreign(error)}") from None
+        self._check(made)
+        return made
+
+    def _made(self, frame: DataFrame) -> DataFrame:
+        if self._wanted.sql is not None:
+            frame.createOrReplaceTempView(VIEW)
+            return self._spark.sql(self._wanted.sql)
+        if self._function is None:
+            return frame.select(*_KEPT)
+        made = self._function(frame)
+        if not isinstance(made, DataFrame):
+            raise LinkQueryError(
+                self._key, f"returns {type(made).__name__}, must return a DataFrame"
+            )
+        return made
+
+    def _check(self, made: DataFrame) -> None:
+        try:
+            names = {each.name: each.dataType.simpleString() for each in made.schema.fields}
+            plan = _plan(made)
+        except PySparkException as error:
+            raise LinkQueryError(self._key, _said(error)) from None
+        if problems := "; ".join(each.sentence for each in column_problems(names)):
+            raise LinkQueryError(self._key, problems)
+        moving = list(dict.fromkeys(_moving(plan)))
+        if moving:
+            raise LinkQueryError(
+                self._key,
+                f"has steps that move rows between tasks ({', '.join(moving)}), so records would"
+                " lose their order: leave out `order by`, `group by`, `distinct`, `limit`,"
+                " windows, unions and subqueries; join with what is small enough to be broadcast",
+            )
+
+    def _loaded(self) -> Callable[[DataFrame], object]:
+        path, name = self._wanted.path_and_name
+        spec = importlib.util.spec_from_file_location(_MODULE, path)
+        if spec is None or spec.loader is None:
+            raise LinkQueryError(self._key, f"{path} cannot be imported")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[_MODULE] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:  # noqa: BLE001, whatever the file of the user does
+            raise LinkQueryError(
+                self._key, f"{path}: {type(error).__name__}: {foreign(error)}"
+            ) from None
+        # Workers have no such module, so what it defines is sent to them.
+        cast("Any", cloudpickle).register_pickle_by_value(module)
+        return cast("Callable[[DataFrame], object]", getattr(module, name))
+
+
+def _said(error: PySparkException) -> str:
+    """Return the first line of what Spark says, with the line and column in the query."""
+    text = printed(str(error))
+    first = " ".join(text.split("\n\n")[0].split("\n== ")[0].split())
+    found = _PLACE.search(text)
+    if found is None:
+        place = _context(error)
+        return f"{place}{first}"
+    return f"line {found[1]}, column {int(found[2]) + 1} of the query: {_PLACE.sub('', first)}"
+
+
+def _context(error: PySparkException) -> str:
+    """Return where in the query an error is, "" if Spark does not say it."""
+    for each in error.getQueryContext() or []:
+        if each.contextType() is QueryContextType.SQL and each.fragment():
+            at = each.startIndex() + 1
+            return f"at `{each.fragment()}` (character {at} of the query): "
+    return ""
+
+
+def _plan(made: DataFrame) -> Any:
+    return cast("Any", made)._jdf.queryExecution().executedPlan()  # noqa: SLF001, Spark shows it nowhere else
+
+
+def _moving(plan: Any) -> Iterator[str]:
+    """Yield the steps of a plan that move rows, from its end to the records."""
+    name = str(plan.nodeName())
+    children = [plan.children().apply(n) for n in range(plan.children().size())]
+    if name.startswith("BatchScan"):
+        return
+    if not _PASSING.fullmatch(name):
+        yield "nothing of `records` is read" if not children else name
+        return
+    if name.startswith(_JOINS):
+        children = [each for each in children if "BroadcastExchange" not in _names(each)]
+    for each in children:
+        yield from _moving(each)
+
+
+def _names(plan: Any) -> str:
+    """Return the name of a step, below what Spark puts around steps."""
+    name = str(plan.nodeName())
+    while name == "InputAdapter":
+        plan = plan.children().apply(0)
+        name = str(plan.nodeName())
+    return name

@@ -1,0 +1,131 @@
+"""The status of partitions whose records go through Spark: their positions, and nothing of offsets.
+
+No offset of the target belongs to one of the source there, and no record is equal to another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.transformed import PositionsTopic, TransformedPosition
+from towpath.mirror.status.partition_status import PartitionStatus, State
+from towpath.model.nouns import Side, TopicId, TopicName, TopicPartition
+from towpath.records.trouble import RECREATED
+from towpath.runtime.clock import now_ms
+from towpath.settings import LinkConfig
+
+MODE = "transformed"
+"""What stands beside `identical` and `mapped` for partitions whose records go through Spark."""
+DROPPED = "dropped:transform"
+"""The kind in a tally of records that the query did not write."""
+READ = "read"
+"""The kind in a tally of records that were read."""
+
+_MADE_AGAIN = "a link with another name reads the new one"
+
+Positions = Mapping[TopicPartition, TransformedPosition]
+
+
+def transformed_status(
+    config: LinkConfig,
+    books: LinkBooks,
+    source: Admin,
+    target: Admin,
+    patience: float | None = None,
+) -> tuple[PartitionStatus, ...]:
+    """Return the status of all partitions, from the positions on the target.
+
+    Raises:
+        ClusterError: A cluster could not be reached.
+        LedgerError: A position was written by a newer version.
+    """
+    with Client(config.target, Side.TARGET, target) as client:
+        positions = PositionsTopic(target, client, config.link).seen()
+    return rows_of(config, books, source, positions, patience)
+
+
+def rows_of(
+    config: LinkConfig,
+    books: LinkBooks,
+    source: Admin,
+    positions: Positions,
+    patience: float | None = None,
+) -> tuple[PartitionStatus, ...]:
+    """Return the status of all partitions that the source has, by their positions.
+
+    Raises:
+        ClusterError: The source could not be reached.
+    """
+    told = source.topics.with_brokers()
+    topics = {name: info for name, info in told.topics.items() if config.topics.takes(info)}
+    tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
+    leaders = {tp: leader for tp in tps if (leader := told.leader(tp)) is not None}
+    ends = source.offsets.latest(tps, committed=True, patience=patience, leaders=leaders)
+    names, misnamed = config.topics.target_names(topics)
+    rows = []
+    for tp in sorted(tps):
+        name, at = names.get(tp.topic, TopicName("")), positions.get(tp)
+        error = misnamed.get(tp.topic, "")
+        rows.append(_row(tp, name, at, topics[tp.topic].id, ends.get(tp, -1), error, books))
+    return tuple(rows)
+
+
+def _row(
+    tp: TopicPartition,
+    name: TopicName,
+    at: TransformedPosition | None,
+    topic_id: TopicId,
+    end: int,
+    error: str,
+    books: LinkBooks,
+) -> PartitionStatus:
+    again = at is not None and at.topic_id != topic_id
+    error = error or (f"source: {RECREATED}; {_MADE_AGAIN}" if again else "")
+    begun = at.end if at is not None else 0
+    lag = max(0, end - begun) if end >= 0 else -1
+    pause = books.pause_of(tp.topic)
+    return PartitionStatus(
+        topic=tp.topic,
+        partition=tp.partition,
+        target_topic=name,
+        state=State.PAUSED if pause and not error else _state(at, lag, error),
+        mode=MODE,
+        reason="",
+        producer_id=at.producer_id if at is not None else -1,
+        source_end=begun,
+        target_end=-1,
+        lag_records=lag,
+        lag_seconds=_age(lag, at),
+        records=at.written if at is not None else 0,
+        bytes=0,
+        gaps=(),
+        error=error,
+        codes=RECREATED.codes if again else (),
+        source_log_end=end,
+        pause=pause,
+        tally=_tally(at) if at is not None else (),
+    )
+
+
+def _state(at: TransformedPosition | None, lag: int, error: str) -> State:
+    if error:
+        return State.STOPPED
+    if lag < 0:
+        return State.NO_LEADER
+    if at is None and lag:
+        return State.NOT_STARTED
+    return State.BEHIND if lag else State.CAUGHT_UP
+
+
+def _age(lag: int, at: TransformedPosition | None) -> float:
+    """Return the seconds since the position was written: an upper bound of the lag in time."""
+    if lag <= 0:
+        return float(lag)
+    return max(0.0, (now_ms() - at.last_timestamp) / 1000) if at is not None else -1.0
+
+
+def _tally(at: TransformedPosition) -> tuple[tuple[str, int], ...]:
+    return (DROPPED, at.dropped), (READ, at.read)

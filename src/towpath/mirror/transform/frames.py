@@ -1,0 +1,125 @@
+"""Spark's frames of a link whose records go through it: the only seam of links and data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from towpath.model.errors import ConfigError
+from towpath.settings import LinkConfig, problem_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from towpath.cluster.admin.transactions import ProducerEpoch
+    from towpath.dataframes.transform.job import TransformJob, TransformRange
+    from towpath.dataframes.transform.query import LinkQuery
+    from towpath.ledger.transformed import TransformedPosition
+    from towpath.model.nouns import TopicId, TopicPartition
+
+T = TypeVar("T")
+
+
+class TransformFrames:
+    """Runs the batches of a link on Spark.
+
+    Args:
+        spark: The session.
+        config: The link.
+        file: Its file, for problems of the query.
+
+    Raises:
+        ConfigError: The query is wrong.
+    """
+
+    def __init__(self, spark: Any, config: LinkConfig, file: Path) -> None:
+        from towpath.dataframes.transform.query import LinkQuery  # noqa: PLC0415, it needs Spark
+
+        self._spark, self._config, self._file = spark, config, file
+        wanted = config.transforms
+        assert wanted is not None  # noqa: S101, whoever calls has looked
+        self._query: LinkQuery = self._placed(lambda: LinkQuery(spark, wanted))
+
+    def check(self) -> None:
+        """Raise if the query is wrong, without reading a record.
+
+        Raises:
+            ConfigError: It is.
+        """
+        self._made(self._frame(self.job((), {})))
+
+    def run(self, job: TransformJob) -> None:
+        """Read, transform and write the ranges of a batch.
+
+        Raises:
+            ConfigError: The query is wrong.
+            RuntimeError: A task failed; others may have committed theirs.
+            SparkLostError: The JVM is gone.
+        """
+        from towpath.dataframes.transform.frames import write  # noqa: PLC0415, it needs Spark
+
+        write(self._spark, job, self._made(self._frame(job)))
+
+    def both(self, job: TransformJob) -> tuple[pa.Table, pa.Table]:
+        """Return the records of a batch, and what the query makes of them; nothing is written.
+
+        Raises:
+            ConfigError: The query is wrong.
+            RuntimeError: A task failed.
+        """
+        from towpath.engine.border import border  # noqa: PLC0415, it needs Spark
+
+        with border():
+            frame = self._frame(job)
+            return frame.toArrow(), self._made(frame).toArrow()
+
+    def job(self, ranges: Iterable[TransformRange], names: dict[str, str]) -> TransformJob:
+        """Return a batch of this link."""
+        from towpath.dataframes.sink.options import SinkOptions  # noqa: PLC0415, it needs Spark
+        from towpath.dataframes.transform.job import TransformJob  # noqa: PLC0415, likewise
+        from towpath.wire.codec import NAMES  # noqa: PLC0415, likewise
+
+        config, wanted = self._config, self._config.transforms
+        assert wanted is not None  # noqa: S101, as above
+        codec = NAMES.index(wanted.compression)
+        sink = SinkOptions(config.target, timeout=float(wanted.timeout), codec=codec)
+        return TransformJob(config.link, config.source, sink, tuple(ranges), names)
+
+    def _frame(self, job: TransformJob) -> Any:
+        from towpath.dataframes.transform.frames import frame_of  # noqa: PLC0415, it needs Spark
+
+        return frame_of(self._spark, job)
+
+    def _made(self, frame: Any) -> Any:
+        return self._placed(lambda: self._query.of(frame))
+
+    def _placed(self, work: Callable[[], T]) -> T:
+        """Return what some work returns; a query that is wrong is told with its place."""
+        from towpath.dataframes.transform.query import LinkQueryError  # noqa: PLC0415, it needs Spark
+
+        try:
+            return work()
+        except LinkQueryError as error:
+            place = ("transform", error.key)
+            if self._config.transform is None:
+                place = ("topics", "partitions")
+            raise ConfigError((problem_at(self._file, place, error.text),)) from None
+
+
+def range_of(
+    tp: TopicPartition,
+    topic_id: TopicId,
+    before: TransformedPosition,
+    end: int,
+    who: ProducerEpoch | None = None,
+    planned: int = -1,
+) -> TransformRange:
+    """Return the range of offsets from a position on; without a producer it can be read only."""
+    from towpath.dataframes.ranges import OffsetRange  # noqa: PLC0415, it needs Spark
+    from towpath.dataframes.transform.job import NOBODY, TransformRange  # noqa: PLC0415, likewise
+
+    part = OffsetRange(tp, topic_id, before.end, end)
+    return TransformRange(part, before, NOBODY if who is None else who, planned)

@@ -1,0 +1,87 @@
+"""Links whose records go through a query, with processes killed at any moment."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support.kafka import create_topic, wait_for, wait_until
+from tests.support.program import Program
+from tests.support.transformed_link import QUERY, TransformedLink, through_query
+from towpath.cluster.admin import Admin
+from towpath.cluster.data.client import Client
+from towpath.dev.broker import LocalCluster
+from towpath.ledger.transformed import PositionsTopic, TransformedPosition
+from towpath.model.nouns import Side, TopicPartition
+from towpath.settings import load
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark(own=True), pytest.mark.timeout(1800)]
+EACH = 400
+"""Records that are produced before each kill."""
+VICTIMS = ("driver", "jvm", "worker")
+
+
+def positions(link: TransformedLink) -> dict[TopicPartition, TransformedPosition]:
+    config = load(link.file, transforms=True)
+    with (
+        Admin(config.target, Side.TARGET) as target,
+        Client(config.target, Side.TARGET, target) as client,
+    ):
+        return PositionsTopic(target, client, config.link).seen()
+
+
+def read(link: TransformedLink) -> int:
+    return sum(each.read for each in positions(link).values())
+
+
+def kill(program: Program, victim: str, rng: random.Random) -> None:
+    if victim == "driver":
+        program.kill9()
+        return
+    found = program.jvms() if victim == "jvm" else program.workers()
+    with suppress(psutil.NoSuchProcess, IndexError):  # a worker may just have ended
+        rng.choice(found).kill()
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.soak)])
+def test_each_record_goes_through_once_wherever_processes_are_killed(
+    kills: int,
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    tmp_path: Path,
+    rng: random.Random,
+) -> None:
+    link = TransformedLink(source, target, new_name("killed"), tmp_path)
+    create_topic(source.bootstrap, link.topic, 2)
+    file = link.write({"sql": QUERY, "max_offsets": 40})
+    program: Program | None = None
+    for number in range(kills):
+        link.produced(range(number * EACH, (number + 1) * EACH))
+        if program is None or not program.running:
+            program = Program(tmp_path, "run", str(file), name=f"run{number}")
+        goal = number * EACH + rng.randrange(1, EACH // 2)
+        running = program
+        wait_until(lambda: read(link) > goal or not running.running, "records get through", 120)  # noqa: B023
+        time.sleep(rng.random())
+        kill(program, VICTIMS[0] if number == kills - 1 else rng.choice(VICTIMS), rng)
+    if program is not None:
+        program.close()
+    last = Program(tmp_path, "run", str(file), "--until-caught-up", "--output", "json", name="last")
+    assert last.wait(180) == 0, last.said
+    everything = range(kills * EACH)
+    wait_for(link.values, through_query(everything), "each record once")
+    told = positions(link)
+    assert sum(each.read for each in told.values()) == len(everything)
+    assert sum(each.written for each in told.values()) == through_query(everything).total()
+    for partition in (0, 1):
+        order = [int((r.key or b"k0")[1:]) for r in link.written() if r.partition == partition]
+        assert order == sorted(order)
+    assert json.loads(last.out.read_text())["complete"]

@@ -1,0 +1,162 @@
+"""`towpath run` of links whose records go through a query of Spark, on real brokers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.here import Here
+from tests.support.kafka import Record, consume, create_topic, produce, wait_for
+from tests.support.transformed_link import QUERY, T0, TransformedLink
+from towpath.dev.broker import LocalCluster
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+NewName = Callable[[str], str]
+
+
+@pytest.fixture
+def link(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: NewName
+) -> TransformedLink:
+    made = TransformedLink(source, target, new_name("through"), tmp_path)
+    create_topic(source.bootstrap, made.topic, 2)
+    return made
+
+
+def test_records_go_through_a_query_once_and_status_tells_the_counts(
+    link: TransformedLink, here: Here
+) -> None:
+    file = link.write({"sql": QUERY, "max_offsets": 30})
+    link.produced(range(100))
+    ended = here.run(str(file), "--until-caught-up", "--output", "json")
+    assert ended.code == 0, ended.said
+    assert (ended.json["records"], ended.json["complete"]) == (90, True)
+    kept = [n for n in range(100) if n % 10 != 3]
+    wait_for(lambda: len(link.written()), 90, "the records")
+    told = {
+        (each.partition, each.key, each.value, each.headers, each.timestamp)
+        for each in link.written()
+    }
+    assert told == {(n % 2, b"k%d" % n, b"v%d!" % n, (("h", b"%d" % n),), T0 + n) for n in kept}
+    link.produced(range(100, 110))
+    again = here.run(str(file), "--until-caught-up", "--output", "json")
+    assert (again.code, again.json["records"]) == (0, 9), again.said
+    wait_for(lambda: len(link.written()), 99, "the records")
+    rows = here("status", str(file), "--output", "json").json["partitions"]
+    assert [(row["mode"], row["state"], row["records"], row["tally"]) for row in rows] == [
+        ("transformed", "caught up", 55, [["dropped:transform", 0], ["read", 55]]),
+        ("transformed", "caught up", 44, [["dropped:transform", 11], ["read", 55]]),
+    ]
+
+
+PROGRAM = """
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
+
+SUFFIX = "-py"
+
+
+def shout(text: str) -> str:
+    if text == "v13":
+        raise ValueError("unlucky")
+    return text.upper() + SUFFIX
+
+
+def clean(frame: DataFrame) -> DataFrame:
+    made = F.udf(shout, StringType(), useArrow=False)(F.col("value").cast("string"))
+    return frame.select("key", made.alias("value"), "timestamp")
+"""
+
+
+def test_a_function_of_python_changes_records_and_one_that_fails_stops_its_partition_alone(
+    link: TransformedLink, here: Here
+) -> None:
+    (link.folder / "clean.py").write_text(PROGRAM)
+    file = link.write({"python": "clean.py:clean", "max_offsets": 5})
+    link.produced(range(20))
+    ended = here.run(str(file), "--until-caught-up", "--output", "json")
+    assert ended.code == 3, ended.said
+    rows = ended.json["partitions"]
+    assert [(row["state"], row["source_end"], row["records"]) for row in rows] == [
+        ("caught up", 10, 10),
+        ("stopped", 5, 5),
+    ]
+    assert "ValueError: unlucky" in rows[1]["error"]
+    kept = [*range(0, 20, 2), 1, 3, 5, 7, 9]
+    wait_for(link.values, Counter(b"V%d-py" % n for n in kept), "the records")
+    (link.folder / "clean.py").write_text(PROGRAM.replace("v13", "none"))
+    assert here.run(str(file), "--until-caught-up").code == 0
+    wait_for(link.values, Counter(b"V%d-py" % n for n in range(20)), "the records")
+
+
+def test_another_number_of_partitions_keeps_keys_together_and_in_order(
+    link: TransformedLink, here: Here
+) -> None:
+    file = link.write(None, topics={"partitions": 5})
+    keyed = [Record(b"k%d" % (n % 7), b"%d" % n, (), T0 + n, partition=0) for n in range(70)]
+    keyless = [Record(None, b"n%d" % n, (), T0, partition=n % 2) for n in range(10)]
+    produce(link.source.bootstrap, link.topic, [*keyed, *keyless])
+    assert here.run(str(file), "--until-caught-up").code == 0
+    wait_for(lambda: len(link.written(5)), 80, "the records")
+    from confluent_kafka import Producer
+
+    own = create_topic(link.target.bootstrap, f"{link.topic}-own", 5)
+    producer = Producer({"bootstrap.servers": link.target.bootstrap, "partitioner": "murmur2"})
+    for n in range(7):
+        producer.produce(own, key=b"k%d" % n, value=b"")
+    assert producer.flush(60) == 0
+    wait_for(lambda: len(consume(link.target.bootstrap, own, range(5))), 7, "the keys")
+    by_java = {each.key: each.partition for each in consume(link.target.bootstrap, own, range(5))}
+    found = link.written(5)
+    for n in range(7):
+        of_key = [each for each in found if each.key == b"k%d" % n]
+        assert {each.partition for each in of_key} == {by_java[b"k%d" % n]}
+        assert [int(each.value or b"") for each in of_key] == list(range(n, 70, 7))
+    assert [(each.partition, each.value) for each in found if each.key is None] == sorted(
+        ((n % 2, b"n%d" % n) for n in range(10)), key=lambda each: (each[0], int(each[1][1:]))
+    )
+
+
+def test_what_is_wrong_is_told_before_anything_is_read(link: TransformedLink, here: Here) -> None:
+    link.produced(range(4))
+    wrong = {
+        "select value from records where nothing > 1": "`nothing`",
+        "select value,\n from records wher x": "line 2, column",
+        "select upper(cast(value as string)) v from records": "column value: is required",
+        "select value from records order by key": "move rows between tasks",
+        "select max(value) as value from records": "move rows between tasks",
+        "select value from records limit 3": "move rows between tasks",
+        "select 'x' as value": "nothing of `records` is read",
+        "select value, cast(partition as string) as partition from records": "must be int",
+    }
+    for query, said in wrong.items():
+        file = link.write({"sql": query})
+        ended = here.on_spark("transform", "test", str(file))
+        assert ended.code == 2, (query, ended.said)
+        assert said in ended.said, (query, ended.said)
+        assert f"{file}:" in ended.said
+        assert "transform.sql" in ended.said
+    ended = here.run(str(link.file), "--until-caught-up")
+    assert ended.code == 2
+    for command in ("verify", "groups", "cutover"):
+        words = (command, *(["ls"] if command == "groups" else []), str(link.file))
+        ended = here(*words)
+        assert (ended.code, "go through Spark" in ended.said) == (2, True), ended.said
+
+
+def test_a_trial_shows_the_latest_records_and_writes_nothing(
+    link: TransformedLink, here: Here
+) -> None:
+    file = link.write({"sql": "select key, upper(cast(value as string)) as value from records"})
+    link.produced(range(40))
+    ended = here.on_spark("transform", "test", str(file), "--limit", "6", "--output", "json")
+    assert ended.code == 0, ended.said
+    assert sorted(row["value"] for row in ended.json["before"]) == [f"v{n}" for n in range(34, 40)]
+    assert sorted(row["value"] for row in ended.json["after"]) == [f"V{n}" for n in range(34, 40)]
+    shown = here.on_spark("transform", "test", str(file), "--limit", "6")
+    assert "after: 6 records; nothing was written" in shown.out
+    assert here("status", str(file), "--output", "json").json["totals"]["records"] == 0
