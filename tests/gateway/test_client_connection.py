@@ -43,6 +43,10 @@ class Seen:
     def opened(self, client: ClientConnection) -> None:
         self.clients.append(client)
 
+    def waits(self, client: ClientConnection, size: int) -> None:
+        del client
+        assert size >= 0
+
     def named(self, client: ClientConnection) -> None:
         self.names.append(client.name)
 

@@ -63,6 +63,9 @@ class Wire(asyncio.Transport):
     def close(self) -> None:
         self.is_over = True
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def pause_reading(self) -> None:
         pass
 
@@ -81,6 +84,10 @@ class Told:
 
     def closed(self, client: ClientConnection, why: str) -> None:
         del client, why
+
+    def waits(self, client: ClientConnection, size: int) -> None:
+        del client
+        assert size >= 0
 
     def named(self, client: ClientConnection) -> None:
         assert len(client.name[1]) < 1 << 16

@@ -34,6 +34,8 @@ FROZEN = [
     ("towpath_gateway_source_away", ()),
     ("towpath_gateway_clients", ("state",)),
     ("towpath_gateway_left_clients_total", ()),
+    ("towpath_gateway_buffered_bytes", ()),
+    ("towpath_gateway_turned_away_connections_total", ()),
 ]
 
 

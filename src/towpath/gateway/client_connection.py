@@ -14,7 +14,16 @@ from typing import Protocol
 
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_logins import LoginState
-from towpath.gateway.frames import SMALLEST, FrameError, Frames, Head, client_id, head
+from towpath.gateway.frames import (
+    LARGEST,
+    LARGEST_LOGIN,
+    SMALLEST,
+    FrameError,
+    Frames,
+    Head,
+    client_id,
+    head,
+)
 from towpath.gateway.gateway_counts import ConnectionCounts
 from towpath.gateway.leaving_clients import ClientName
 from towpath.gateway.request_steps import RequestStep, Sent
@@ -39,6 +48,9 @@ class Told(Protocol):
 
     def named(self, client: ClientConnection) -> None:
         """Note whose connection it is, at its first request."""
+
+    def waits(self, client: ClientConnection, size: int) -> None:
+        """Note how many bytes wait for a client."""
 
     def closed(self, client: ClientConnection, why: str) -> None:
         """Count a closed client connection; `why` is "" if the client closed it."""
@@ -71,6 +83,7 @@ class ClientConnection(asyncio.Protocol):
         connect: Opens a connection to a broker.
         steering: Tells what becomes of requests.
         told: Told of the connection's begin and end.
+        logs_in: Whether its broker asks for a login.
 
     Attributes:
         home: See above.
@@ -85,12 +98,15 @@ class ClientConnection(asyncio.Protocol):
         connect: Callable[[ClientConnection, BrokerPlace], BrokerConnection],
         steering: ClientSteering,
         told: Told,
+        *,
+        logs_in: bool = False,
     ) -> None:
-        self.home, self.whole_at, self.login = home, 0, LoginState()
+        self.home, self.whole_at, self.login = home, 0, LoginState(is_proven=not logs_in)
         self.name: ClientName = "", ""
         self._retiring: Retiring | None = None
         self._connect, self._steering, self._told = connect, steering, told
-        self._frames = Frames(SMALLEST)
+        self._frames = Frames(SMALLEST, LARGEST_LOGIN if logs_in else LARGEST)
+        self._noted = 0
         self._queue: deque[bytearray] = deque()
         self._due: deque[_Due] = deque()
         self._legs: dict[BrokerPlace, BrokerConnection] = {}
@@ -118,6 +134,25 @@ class ClientConnection(asyncio.Protocol):
             self.end(str(error))
             return
         self.go_on()
+        self._note()
+
+    @property
+    def is_served(self) -> bool:
+        """Whether it brought a request, and its login if it needs one."""
+        return self.login.is_proven and bool(self.name[0])
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was closed, but for its last answers."""
+        return self._is_over
+
+    def _note(self) -> None:
+        """Tell how many bytes wait here."""
+        size = self._frames.held + self._transport.get_write_buffer_size()
+        size += sum(map(len, self._queue))
+        if size != self._noted:
+            self._noted = size
+            self._told.waits(self, size)
 
     def go_on(self) -> None:
         """Relay the requests that no longer have to wait."""
@@ -164,12 +199,14 @@ class ClientConnection(asyncio.Protocol):
         for leg in self._legs.values():
             leg.pause()
         self.hold(self._due)
+        self._note()
 
     def resume_writing(self) -> None:
         """Resume reading from brokers and the client."""
         for leg in self._legs.values():
             leg.resume()
         self.release(self._due)
+        self._note()
 
     def hold(self, slow: object) -> None:
         """Pause reading from the client until a slow broker accepts more."""
@@ -196,6 +233,12 @@ class ClientConnection(asyncio.Protocol):
         if not self._transport.is_closing():
             self._transport.close()
 
+    def abort(self, why: str) -> None:
+        """Close the client's connection at once, without its last answers."""
+        self._why = self._why or why
+        self._is_over = True
+        self._transport.abort()
+
     def lost(self, leg: BrokerConnection, why: str) -> None:
         """Note that a connection to a broker was closed; the next request to it opens another one.
 
@@ -214,6 +257,7 @@ class ClientConnection(asyncio.Protocol):
 
         def answered(answer: bytearray | None) -> None:
             self.login.is_proven = answer is not None
+            self._frames.largest = LARGEST
             self.go_on()
 
         self._leg(self.home).send(frame, correlation, answered, writes=False)

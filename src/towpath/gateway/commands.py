@@ -74,6 +74,7 @@ async def _serve(
 async def _count(meter: GatewayMeter, gateway: Gateway, promotions: PromotionThread) -> None:
     """Tell the meter each second what is counted, and let clients leave."""
     while True:
+        gateway.sweep()
         gateway.retire()
         meter.tell(gateway.counted(promotions.counts))
         await asyncio.sleep(_SECOND)

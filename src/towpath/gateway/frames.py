@@ -11,6 +11,8 @@ from dataclasses import dataclass
 LARGEST = 100 << 20
 """Bytes of the largest frame, as brokers have it (`socket.request.max.bytes`). What is no frame is
 mostly larger: the beginning of a TLS alert, read as a size, is 352 MB."""
+LARGEST_LOGIN = 512 << 10
+"""The same before a login is accepted (`sasl.server.max.receive.size`)."""
 SMALLEST = 10
 """Bytes of a request's header without a client id."""
 
@@ -29,12 +31,21 @@ class Frames:
 
     Args:
         smallest: Bytes of the smallest frame.
+        largest: Those of the largest.
+
+    Attributes:
+        largest: See above.
     """
 
-    __slots__ = ("_data", "_smallest")
+    __slots__ = ("_data", "_smallest", "largest")
 
-    def __init__(self, smallest: int) -> None:
-        self._data, self._smallest = bytearray(), smallest
+    def __init__(self, smallest: int, largest: int = LARGEST) -> None:
+        self._data, self._smallest, self.largest = bytearray(), smallest, largest
+
+    @property
+    def held(self) -> int:
+        """Bytes of a frame that is not complete."""
+        return len(self._data)
 
     def cut(self, data: bytes) -> list[bytearray]:
         """Add received bytes; return the frames that are now complete, with their sizes.
@@ -47,7 +58,7 @@ class Frames:
         found, at = [], 0
         while len(held) - at >= _SIZE.size:
             (size,) = _SIZE.unpack_from(held, at)
-            if not self._smallest <= size <= LARGEST:
+            if not self._smallest <= size <= self.largest:
                 raise FrameError(f"a frame of {size} bytes")
             end = at + _SIZE.size + size
             if end > len(held):

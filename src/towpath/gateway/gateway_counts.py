@@ -101,6 +101,8 @@ class GatewayCounts:
         promoted: Topics that the target serves.
         away: Whether the source does not answer.
         leaving: Clients that stay, that leave, and that left.
+        buffered: Bytes that wait for clients.
+        turned_away: Connections that were closed by a limit.
     """
 
     connections: ConnectionCounts
@@ -111,6 +113,8 @@ class GatewayCounts:
     promoted: int
     away: bool
     leaving: LeavingCounts = field(default_factory=LeavingCounts)
+    buffered: int = 0
+    turned_away: int = 0
 
 
 class GatewayMeter(Meter[GatewayCounts]):
@@ -154,6 +158,8 @@ def measured(meter: GatewayMeter, version: str, link: str, gateway: str) -> Iter
     leaving = now.leaving
     yield labelled(names.CLIENTS, {"staying": leaving.staying, "leaving": leaving.leaving})
     yield alone(names.LEFT, leaving.left)
+    yield alone(names.BUFFERED, now.buffered)
+    yield alone(names.TURNED_AWAY, now.turned_away)
 
 
 def _summary(metric: Metric, found: dict[str, tuple[int, int]]) -> Measurement:

@@ -85,6 +85,17 @@ LEFT = counter(
     "clients",
     "Clients that were shown the target's own brokers, and whose last connection here ended.",
 )
+BUFFERED = gauge(
+    "towpath_gateway_buffered_bytes",
+    "bytes",
+    "Bytes of requests and answers that wait in the gateway, at most `gateway.memory`.",
+)
+TURNED_AWAY = counter(
+    "towpath_gateway_turned_away_connections_total",
+    "connections",
+    "Connections of clients that were closed by a limit: their number, the memory, or the time for"
+    " a first request and a login. Each has a line in the log.",
+)
 
 ALL: tuple[Metric, ...] = (
     INFO,
@@ -103,4 +114,6 @@ ALL: tuple[Metric, ...] = (
     AWAY,
     CLIENTS,
     LEFT,
+    BUFFERED,
+    TURNED_AWAY,
 )

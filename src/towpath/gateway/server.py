@@ -17,6 +17,7 @@ from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import relayed
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_connection import ClientConnection
+from towpath.gateway.client_limits import ClientLimits
 from towpath.gateway.gateway_counts import ConnectionCounts, GatewayCounts, MoveCounts
 from towpath.gateway.leaving_clients import ClientName, LeavingClients
 from towpath.gateway.link_login import LinkLogin
@@ -79,6 +80,7 @@ class Gateway:
         routes: What is held and promoted.
         counts: The connections of clients.
         leaving: Which clients may go on without it.
+        limits: What clients take of it.
 
     Raises:
         ConfigError: Addresses cannot be listened on.
@@ -96,6 +98,9 @@ class Gateway:
         self._behind = behind
         self._drains = WriteDrains(self._loop.time)
         self.counts, self.routes = ConnectionCounts(), Routes()
+        self.limits = ClientLimits[ClientConnection](
+            section.connections, section.memory, self._loop.time
+        )
         self.leaving = LeavingClients(self.routes, self._loop.time, self._came_back)
         host, port = section.host, section.address[1]
         self.nodes = RelayedNodes(host, port, section.named, self._open(Cluster.SOURCE))
@@ -140,16 +145,34 @@ class Gateway:
             promoted=len(self.routes.topics),
             away=self.routes.source_away,
             leaving=self.leaving.counts(),
+            buffered=self.limits.waiting,
+            turned_away=self.limits.turned_away,
         )
 
     def opened(self, client: ClientConnection) -> None:
         """Count an opened client connection."""
         self._clients.add(client)
         self.counts.all += 1
+        why = self.limits.opened(client)
+        if why:
+            client.abort(why)
 
     def named(self, client: ClientConnection) -> None:
         """Note whose connection it is."""
         self.leaving.began(client.name)
+
+    def waits(self, client: ClientConnection, size: int) -> None:
+        """Note how many bytes wait for a client; if it is too much, close where most do."""
+        self.limits.takes(client, size)
+        for each, why in self.limits.excess():
+            each.abort(why)
+
+    def sweep(self) -> None:
+        """Close connections whose time is over; called every second."""
+        for each, why in self.limits.late():
+            each.abort(why)
+        for each in [*self.limits.lingering(self._clients)]:
+            each.abort("")
 
     def retire(self) -> None:
         """Close some connections of clients that may leave; called every second.
@@ -172,6 +195,7 @@ class Gateway:
     def closed(self, client: ClientConnection, why: str) -> None:
         """Count a closed client connection, and log it if the gateway had to close it."""
         self._clients.discard(client)
+        self.limits.closed(client)
         if client.name[0]:
             self.leaving.ended(client.name, retired=client.is_retiring)
         if why:
@@ -252,7 +276,8 @@ class Gateway:
     def _client(self, home: BrokerPlace) -> ClientConnection:
         if home == SOURCE and self._logins is not None and self.routes.source_away:
             home = TARGET  # there is nobody else to log in to
-        return ClientConnection(home, self._leg, self._steering, self)
+        logs_in = self._cluster(home.cluster).sasl is not None
+        return ClientConnection(home, self._leg, self._steering, self, logs_in=logs_in)
 
     def _leg(self, client: ClientConnection, place: BrokerPlace) -> BrokerConnection:
         leg = BrokerConnection(client, self)

@@ -9,8 +9,9 @@ from pydantic import AfterValidator, Field, model_validator
 
 from towpath.settings.address import check_address, host_and_port, listen_address
 from towpath.settings.sections.listener_tls import ListenerTls
+from towpath.settings.sections.topics import Count
 from towpath.settings.shape import Section
-from towpath.settings.units import Duration, between
+from towpath.settings.units import Duration, Size, between
 
 _ANY = "0.0.0.0", "::"  # noqa: S104, addresses that a file may name
 
@@ -64,6 +65,16 @@ class GatewayConfig(Section):
         description="What clients do once all topics of the link are promoted: `stay` keeps them at"
         " the gateway, from where `towpath revert` can take them back; `leave` shows them the"
         " target's own brokers, which they must reach.",
+    )
+
+    connections: Annotated[Count, Field(ge=1, le=1_000_000, strict=True)] = Field(
+        Count(10_000),
+        description="The most connections of clients; more are closed at once.",
+    )
+    memory: Annotated[Size, between("64MiB", "1024GiB")] = Field(
+        Size.parse("1GiB"),
+        description="The most bytes of requests and answers that may wait in the gateway for"
+        " clients, all together; the connections for which most wait are closed first.",
     )
 
     metrics: Annotated[str, AfterValidator(listen_address)] | None = Field(
