@@ -42,12 +42,15 @@ def read(link: TransformedLink) -> int:
 
 
 def kill(program: Program, victim: str, rng: random.Random) -> None:
+    assert program.running, program.said[-2000:]
     if victim == "driver":
         program.kill9()
-        return
-    found = program.jvms() if victim == "jvm" else program.workers()
-    with suppress(psutil.NoSuchProcess, IndexError):  # a worker may just have ended
-        rng.choice(found).kill()
+    elif victim == "jvm":
+        program.jvm().kill()
+        wait_until(lambda: not program.running, "the driver ends without its JVM", 60)
+    else:
+        with suppress(psutil.NoSuchProcess, IndexError):  # a worker may just have ended
+            rng.choice(program.workers()).kill()
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.soak)])

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.copying.chaos import delete_topic
 from tests.support.here import Here
-from tests.support.kafka import Record, consume, create_topic, produce, wait_for
-from tests.support.transformed_link import QUERY, T0, TransformedLink
+from tests.support.kafka import Record, consume, create_topic, delete_before, produce, wait_for
+from tests.support.transformed_link import QUERY, T0, TransformedLink, through_query
 from towpath.dev.broker import LocalCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -44,6 +45,7 @@ def test_records_go_through_a_query_once_and_status_tells_the_counts(
     link.produced(range(100, 110))
     again = here.run(str(file), "--until-caught-up", "--output", "json")
     assert (again.code, again.json["records"]) == (0, 9), again.said
+    assert again.json["transformed"] == {"read": 10, "written": 9, "dropped": 1}
     wait_for(lambda: len(link.written()), 99, "the records")
     rows = here("status", str(file), "--output", "json").json["partitions"]
     assert [(row["mode"], row["state"], row["records"], row["tally"]) for row in rows] == [
@@ -160,3 +162,63 @@ def test_a_trial_shows_the_latest_records_and_writes_nothing(
     shown = here.on_spark("transform", "test", str(file), "--limit", "6")
     assert "after: 6 records; nothing was written" in shown.out
     assert here("status", str(file), "--output", "json").json["totals"]["records"] == 0
+
+
+def test_rows_go_to_topics_of_the_link_alone(link: TransformedLink, here: Here) -> None:
+    other = create_topic(
+        link.source.bootstrap, f"{link.topic}-other", 1, {"retention.ms": "7200000"}
+    )
+    query = "select value, if(value = 'v1', {}, topic) as topic from records"
+    topics = {"include": [link.topic, other]}
+    file = link.write({"sql": query.format(f"'{other}'")}, topics=topics)
+    link.produced(range(4))
+    assert here.run(str(file), "--until-caught-up").code == 0
+    wait_for(link.values, Counter([b"v0", b"v2", b"v3"]), "the records")
+    [moved] = consume(link.target.bootstrap, f"{other}.clean")
+    assert moved.value == b"v1"
+    configs = here("plan", str(file), "--output", "json").json
+    assert configs["steps"] == []
+    link.write({"sql": query.format("'elsewhere'")}, topics=topics)
+    link.produced([1])
+    ended = here.run(str(file), "--until-caught-up", "--output", "json")
+    assert ended.code == 3
+    [row] = [each for each in ended.json["partitions"] if each["error"]]
+    assert "a row names topic elsewhere, which is not among the topics of the link" in row["error"]
+    assert f"{link.topic}-1 [2, 3)" in row["error"]
+
+
+def test_what_the_source_deleted_stops_its_partition_or_is_counted(
+    link: TransformedLink, here: Here
+) -> None:
+    file = link.write({"sql": QUERY})
+    link.produced(range(10))
+    assert here.run(str(file), "--until-caught-up").code == 0
+    link.produced(range(10, 30))
+    delete_before(link.source.bootstrap, link.topic, 9)
+    ended = here.run(str(file), "--until-caught-up", "--output", "json")
+    assert ended.code == 3
+    [row] = [each for each in ended.json["partitions"] if each["error"]]
+    assert (row["partition"], row["state"]) == (0, "stopped")
+    assert "offsets 5 to 8 were deleted at the source before they were read" in row["error"]
+    link.write({"sql": QUERY}, records={"on_gap": "record"})
+    ended = here.run(str(file), "--until-caught-up", "--output", "json")
+    assert ended.json["transformed"] == {"read": 6, "written": 6, "dropped": 0}
+    assert ["lost", 4] in ended.json["partitions"][0]["tally"]
+    shown = here("status", str(file)).out
+    assert "4 source offsets were deleted before they were read" in shown
+    wait_for(link.values, through_query(n for n in range(30) if n not in {10, 12, 14, 16}), "all")
+
+
+def test_a_link_is_copied_or_transformed_for_ever(link: TransformedLink, here: Here) -> None:
+    file = link.write({"sql": QUERY})
+    link.produced(range(4))
+    assert here.run(str(file), "--until-caught-up").code == 0
+    link.write(None)
+    ended = here.run(str(file), "--until-caught-up")
+    assert ended.code == 4
+    assert "went through a query so far" in ended.said
+    delete_topic(link.target.bootstrap, f"__towpath_positions.{link.topic}")
+    link.write({"sql": QUERY})
+    ended = here.run(str(file), "--until-caught-up")
+    assert ended.code == 4
+    assert "ran without positions of transformed records, or they are gone" in ended.said

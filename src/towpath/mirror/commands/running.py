@@ -11,10 +11,11 @@ from towpath.cli.options import write_report
 from towpath.cli.show.output import console, line, show
 from towpath.mirror.run.progress import RunProgress, Wishes
 from towpath.mirror.show.deleted import deleted
-from towpath.mirror.show.run_shapes import MirrorRunJson
+from towpath.mirror.show.run_shapes import MirrorRunJson, TransformedJson
 from towpath.mirror.show.status_json import as_json
 from towpath.mirror.show.status_picture import picture, unstable
 from towpath.mirror.status.totals import ordered, totals
+from towpath.mirror.status.transformed import MODE
 from towpath.model.amounts import count, counted, size, span
 
 _LEAST = 20
@@ -57,6 +58,7 @@ def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) 
         "standing_still": len(still),
         "lag": sum(row.to_copy for row in progress.rows),
         "unstable": totals(progress.rows).unstable,
+        "transformed": _transformed(progress),
         "left_out": told,
         "trouble": progress.trouble,
         "notes": [
@@ -68,6 +70,18 @@ def _report(link: str, wishes: Wishes, progress: RunProgress, *, stopped: bool) 
     }
 
 
+def _transformed(progress: RunProgress) -> TransformedJson | None:
+    """Return what a query made of records in this run, `None` for a link without one."""
+    counts = [progress.transformed(row) for row in progress.rows if row.mode == MODE]
+    if not counts:
+        return None
+    return {
+        "read": sum(read for read, _ in counts),
+        "written": sum(written for _, written in counts),
+        "dropped": sum(max(0, read - written) for read, written in counts),
+    }
+
+
 def _notes(progress: RunProgress) -> list[str]:
     told = progress.takeover, progress.events, progress.cut_over
     return [*progress.paused, *progress.limited, *(text for text in told if text)]
@@ -75,10 +89,13 @@ def _notes(progress: RunProgress) -> list[str]:
 
 def _sentence(progress: RunProgress, data: MirrorRunJson) -> str:
     how = "stopped" if data["stopped"] else "caught up" if data["caught_up"] else "ended"
-    still = data["standing_still"]
+    still, through = data["standing_still"], data["transformed"]
+    done = f"{count(data['records'])} records, {size(data['bytes'])} copied"
+    if through is not None:
+        done = f"{count(through['read'])} records read, {count(through['written'])} written"
+        done += f", {count(through['dropped'])} dropped by the query"
     return (
-        f"{how} after {span(time.monotonic() - progress.began)}: {count(data['records'])} records,"
-        f" {size(data['bytes'])} copied, lag {count(data['lag'])}"
+        f"{how} after {span(time.monotonic() - progress.began)}: {done}, lag {count(data['lag'])}"
         + (f"; {unstable(data['unstable'])} (below)" if data["unstable"] else "")
         + (f"; {counted(still, 'partition')} not copied (below)" if still else "")
     )

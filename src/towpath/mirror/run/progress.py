@@ -11,6 +11,7 @@ from pathlib import Path
 from towpath.cluster.connect.answering import Silence
 from towpath.mirror.run.reconcile import Reconciled
 from towpath.mirror.status.partition_status import OVER, PartitionStatus, State
+from towpath.mirror.status.transformed import READ
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName
 from towpath.model.rates import NO_LIMIT, RateLimits
@@ -55,6 +56,8 @@ class RunProgress:
     rows: tuple[PartitionStatus, ...] = ()
     before: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """Records and bytes of each partition when the run began, by producer id."""
+    through: Mapping[tuple[TopicName, int], tuple[int, int]] = field(default_factory=dict)
+    """Records that were read and written of each partition that goes through a query, likewise."""
     ends: Mapping[tuple[TopicName, int], int | None] = field(default_factory=dict)
     """Where each partition ended at the source when the run began; `None` where that is unknown."""
     topics: Reconciled = field(default_factory=Reconciled)
@@ -108,11 +111,17 @@ class RunProgress:
         """Use the latest rows as the starting point of the run."""
         self.before = {row.producer_id: (row.records, row.bytes) for row in self.rows}
         self.ends = {(row.topic, row.partition): _end(row) for row in self.rows}
+        self.through = {(row.topic, row.partition): _through(row) for row in self.rows}
 
     def copied(self, row: PartitionStatus) -> tuple[int, int]:
         """Return the records and bytes of a partition that this run copied."""
         records, size = self.before.get(row.producer_id, (0, 0))
         return row.records - records, row.bytes - size
+
+    def transformed(self, row: PartitionStatus) -> tuple[int, int]:
+        """Return the records of a partition that this run read, and wrote, through a query."""
+        (read, written), before = _through(row), self.through.get((row.topic, row.partition))
+        return (read - before[0], written - before[1]) if before else (read, written)
 
     def caught_up(self, row: PartitionStatus) -> bool:
         """Return whether all records that existed when the run began are copied."""
@@ -126,6 +135,10 @@ class RunProgress:
         # A log that has become shorter, as that of a topic that was made again, is done at its end.
         shorter = row.state is not State.EXCLUDED and 0 <= row.source_log_end < end
         return row.source_end >= (row.source_log_end if shorter else end)
+
+
+def _through(row: PartitionStatus) -> tuple[int, int]:
+    return dict(row.tally).get(READ, 0), row.records
 
 
 def _end(row: PartitionStatus) -> int | None:

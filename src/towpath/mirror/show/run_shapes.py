@@ -14,6 +14,16 @@ from towpath.model.json_shapes import shape
 
 
 @shape
+class TransformedJson(TypedDict):
+    """What a query made of records in a run."""
+
+    read: int
+    written: int
+    dropped: int
+    """How many fewer were written than read, where fewer were."""
+
+
+@shape
 class MirrorRunJson(TypedDict):
     """Output of `towpath run FILE --output json`, and of its `--report`."""
 
@@ -33,6 +43,8 @@ class MirrorRunJson(TypedDict):
     """Lag in source offsets."""
     unstable: int
     """Number of source offsets that open transactions hold back; the lag does not count them."""
+    transformed: TransformedJson | None
+    """`null` for a link whose records go through no query."""
     left_out: list[str]
     trouble: str
     notes: list[str]

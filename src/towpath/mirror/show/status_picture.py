@@ -21,6 +21,7 @@ from towpath.mirror.status.open_transaction import oldest
 from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.status.set_aside import summed as summed_aside
 from towpath.mirror.status.totals import SortOrder, Totals, ordered, totals
+from towpath.mirror.status.transformed import DROPPED, LOST, MODE, READ
 from towpath.mirror.status.whole_link import LinkStatus
 from towpath.model.amounts import count, counted, size, span
 from towpath.model.reasons import ReasonCode
@@ -148,7 +149,7 @@ def _cells(row: PartitionStatus) -> tuple[Cell, ...]:
         row.mode,
         count(row.source_end),
         _known(row.source_log_end),
-        count(row.target_end),
+        _known(row.target_end),
         _known(row.target_log_end),
         _known(row.lag_records),
         _UNKNOWN if row.lag_seconds < 0 else span(row.lag_seconds),
@@ -172,6 +173,20 @@ def remarks(row: PartitionStatus) -> Iterable[str]:
             " consumers with isolation.level=read_uncommitted may see empty records there;"
             " `towpath plan` tells which right is missing"
         )
+    yield from _transformed(row) if row.mode == MODE else _changed(row)
+    if row.before is not None:
+        yield row.named(before_start(row.before))
+    yield from _missing(row)
+    if row.restart is not None:
+        yield row.named(str(row.restart))
+    if row.set_aside:
+        yield row.named(str(row.set_aside))
+    if row.error:
+        yield row.named(row.error)
+
+
+def _changed(row: PartitionStatus) -> Iterator[str]:
+    """Yield what was done to records of the source on their way."""
     parts = ChangedParts.of(row.tally)
     archived = parts.from_archive
     if parts.from_twin:
@@ -184,15 +199,17 @@ def remarks(row: PartitionStatus) -> Iterable[str]:
     if row.change or changed:
         done = "".join(f", {kind} {count(number)}" for kind, number in changed)
         yield row.named(f"records are changed on their way (change {row.change or 'none'}{done})")
-    if row.before is not None:
-        yield row.named(before_start(row.before))
-    yield from _missing(row)
-    if row.restart is not None:
-        yield row.named(str(row.restart))
-    if row.set_aside:
-        yield row.named(str(row.set_aside))
-    if row.error:
-        yield row.named(row.error)
+
+
+def _transformed(row: PartitionStatus) -> Iterator[str]:
+    """Yield what a query made of records since the link began."""
+    done = dict(row.tally)
+    if done:
+        read, dropped = done.get(READ, 0), done.get(DROPPED, 0)
+        text = f"{count(read)} records read, {count(row.records)} written"
+        yield row.named(f"{text}, {count(dropped)} dropped by the query")
+    if lost := done.get(LOST, 0):
+        yield row.named(f"{count(lost)} source offsets were deleted before they were read")
 
 
 def _missing(row: PartitionStatus) -> Iterator[str]:

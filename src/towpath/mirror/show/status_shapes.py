@@ -212,7 +212,7 @@ class PartitionJson(TypedDict):
     target_topic: str
     state: str
     mode: str
-    """`identical` or `mapped`; "" before it was opened."""
+    """`identical`, `mapped` or `transformed`; "" before it was opened."""
     reason: str
     """Why it is mapped."""
     producer_id: int

@@ -24,6 +24,8 @@ DROPPED = "dropped:transform"
 READ = "read"
 """The kind in a tally of records that were read."""
 
+LOST = "lost"
+"""The kind in a tally of source offsets that were deleted before they were read."""
 _MADE_AGAIN = "a link with another name reads the new one"
 
 Positions = Mapping[TopicPartition, TransformedPosition]
@@ -128,4 +130,5 @@ def _age(lag: int, at: TransformedPosition | None) -> float:
 
 
 def _tally(at: TransformedPosition) -> tuple[tuple[str, int], ...]:
-    return (DROPPED, at.dropped), (READ, at.read)
+    lost = ((LOST, at.lost),) if at.lost else ()
+    return (DROPPED, at.dropped), *lost, (READ, at.read)

@@ -1,0 +1,96 @@
+"""A stream with Towpath's sink whose driver, JVM or workers are killed at any moment."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.support.kafka import Record, consume, create_topic, produce, wait_for, wait_until
+from tests.support.program import Program
+from towpath.dev.broker import LocalCluster
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.spark(own=True),
+    pytest.mark.soak,
+    pytest.mark.timeout(3600),
+]
+T0 = 1_700_000_000_000
+KILLS = 20
+EACH = 200
+"""Records that are produced before each kill."""
+ROOT = Path(__file__).resolve().parents[3]
+VICTIMS = ("driver", "jvm", "worker")
+
+
+def content(cluster: LocalCluster, topic: str) -> Counter[Any]:
+    found = consume(cluster.bootstrap, topic, (0, 1))
+    return Counter((r.partition, r.key, r.value, r.headers, r.timestamp) for r in found)
+
+
+def records(first: int, end: int) -> list[Record]:
+    return [
+        Record(b"k%d" % n, b"v%d" % n, (("h", b"%d" % n),), T0 + n, partition=n % 2)
+        for n in range(first, end)
+    ]
+
+
+def kill(program: Program, victim: str, rng: random.Random) -> None:
+    assert program.running, program.said[-2000:]
+    if victim == "driver":
+        program.kill9()
+    elif victim == "jvm":
+        program.jvm().kill()
+        wait_until(lambda: not program.running, "the driver ends without its JVM", 60)
+    else:
+        with suppress(psutil.NoSuchProcess, IndexError):  # a worker may just have ended
+            mine = (each for each in program.children() if "java" not in each.name())
+            rng.choice([*mine]).kill()
+
+
+def test_each_record_is_written_once_wherever_processes_are_killed(
+    source: LocalCluster,
+    target: LocalCluster,
+    new_name: Callable[[str], str],
+    tmp_path: Path,
+    rng: random.Random,
+) -> None:
+    topic = new_name("streamed")
+    for cluster in (source, target):
+        create_topic(cluster.bootstrap, topic, 2)
+    words = [source.bootstrap, target.bootstrap, topic, str(tmp_path)]
+    paths = [str(ROOT / "src"), str(ROOT)]
+    env = {"PYTHONPATH": ":".join(paths), "PYSPARK_PYTHON": sys.executable}
+
+    def start(way: str, name: str) -> Program:
+        module = "tests.dataframes.stream_program"
+        return Program(tmp_path, *words, way, env=env, name=name, module=module)
+
+    program = start("forever", "run0")
+    for number in range(KILLS):
+        produce(source.bootstrap, topic, records(number * EACH, (number + 1) * EACH))
+        if not program.running:
+            program.close()
+            program = start("forever", f"run{number}")
+        goal, running = number * EACH + rng.randrange(1, EACH // 2), program
+
+        def moved(goal: int = goal, running: Program = running) -> bool:
+            return content(target, topic).total() > goal or not running.running
+
+        wait_until(moved, f"records are written: {running.said[-2000:]}", 180)
+        time.sleep(rng.random())
+        kill(running, "driver" if number == KILLS - 1 else rng.choice(VICTIMS), rng)
+    program.close()
+    last = start("once", "last")
+    assert last.wait(300) == 0, last.said
+    wait_for(lambda: content(target, topic), content(source, topic), "each record once")
+    assert content(target, topic).total() == KILLS * EACH
