@@ -134,7 +134,8 @@ class ClientConnection(asyncio.Protocol):
             self.end(str(error))
             return
         self.go_on()
-        self._note()
+        if self._queue or self._noted or self._frames.held:
+            self._note()
 
     @property
     def is_served(self) -> bool:

@@ -6,7 +6,7 @@ Sizes and orders are those of Kafka's protocol page.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 LARGEST = 100 << 20
 """Bytes of the largest frame, as brokers have it (`socket.request.max.bytes`). What is no frame is
@@ -37,40 +37,58 @@ class Frames:
         largest: See above.
     """
 
-    __slots__ = ("_data", "_smallest", "largest")
+    __slots__ = ("_begun", "_filled", "_frame", "_smallest", "largest")
 
     def __init__(self, smallest: int, largest: int = LARGEST) -> None:
-        self._data, self._smallest, self.largest = bytearray(), smallest, largest
+        self._begun = b""  # less than the size of a frame
+        self._frame, self._filled = bytearray(), 0
+        self._smallest, self.largest = smallest, largest
 
     @property
     def held(self) -> int:
         """Bytes of a frame that is not complete."""
-        return len(self._data)
+        return len(self._begun) + self._filled
 
     def cut(self, data: bytes) -> list[bytearray]:
         """Add received bytes; return the frames that are now complete, with their sizes.
 
+        Each byte is copied once, as most bytes of a gateway come this way.
+
         Raises:
             FrameError: A size cannot be one.
         """
-        held = self._data
-        held += data
-        found, at = [], 0
-        while len(held) - at >= _SIZE.size:
-            (size,) = _SIZE.unpack_from(held, at)
+        found: list[bytearray] = []
+        if self._begun:
+            data, self._begun = self._begun + data, b""
+        view, at = memoryview(data), 0
+        if self._filled:
+            at = self._fill(view, found)
+        while len(data) - at >= _SIZE.size:
+            (size,) = _SIZE.unpack_from(data, at)
             if not self._smallest <= size <= self.largest:
                 raise FrameError(f"a frame of {size} bytes")
             end = at + _SIZE.size + size
-            if end > len(held):
-                break
-            found.append(held[at:end])
+            if end > len(data):
+                self._frame = bytearray(_SIZE.size + size)
+                self._fill(view[at:], found)
+                return found
+            found.append(bytearray(view[at:end]))
             at = end
-        del held[:at]
+        self._begun = bytes(view[at:])
         return found
 
+    def _fill(self, view: memoryview, found: list[bytearray]) -> int:
+        """Add bytes to the frame that is not complete; return how many of them belong to it."""
+        took = min(len(view), len(self._frame) - self._filled)
+        self._frame[self._filled : self._filled + took] = view[:took]
+        self._filled += took
+        if self._filled == len(self._frame):
+            found.append(self._frame)
+            self._frame, self._filled = bytearray(), 0
+        return took
 
-@dataclass(frozen=True, slots=True)
-class Head:
+
+class Head(NamedTuple):
     """The header of a request.
 
     Attributes:
@@ -129,6 +147,8 @@ def _acks_at(frame: bytes | bytearray, of: Head) -> int:
     at = of.end
     try:
         if of.version >= _FLEXIBLE_PRODUCE:
+            if frame[at] == 0 and frame[at + 1] == 0:  # no tags, no transactional id: nearly all
+                return at + 2
             at = _after_tags(frame, at)
             size, at = uvarint(frame, at)
             return at + max(size - 1, 0)

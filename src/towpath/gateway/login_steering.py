@@ -9,7 +9,6 @@ is asked with the link's own login (decision 113).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
 from typing import Any, Protocol
 
 from kafka.protocol.consumer import (
@@ -127,7 +126,7 @@ class LoginSteering:
             return self._send.to(client.home, frame, asked)
         if asked.key == Api.FIND_COORDINATOR:
             sends = (self._as_link(sent, FindCoordinatorResponse, _no_right) for sent in step.sends)
-            return replace(step, sends=tuple(sends))
+            return step._replace(sends=tuple(sends))
         if asked.key in _GROUPS:
             request = decoded(_GROUPS[asked.key], frame, asked.version)
             return RequestStep(own=NOT_HERE[asked.key](request, asked))
@@ -142,9 +141,9 @@ class LoginSteering:
         request = decoded(MetadataRequest, frame, asked.version)
         (sent,) = step.sends
         bare = bytes(recoded(MetadataRequest, _without_rights, frame, asked.version))
-        theirs = self._as_link(replace(sent, frame=bare), MetadataResponse, _no_leader)
+        theirs = self._as_link(sent._replace(frame=bare), MetadataResponse, _no_leader)
         if request.topics:
-            return replace(step, sends=(theirs,))
+            return step._replace(sends=(theirs,))
         own = self._send.to(client.home, frame, asked).sends
 
         def join(answers: Sequence[bytes | bytearray | None]) -> bytes:
@@ -164,7 +163,7 @@ class LoginSteering:
             return recoded(message, soften, changed, version)
 
         place = BrokerPlace(sent.place.cluster, sent.place.broker, as_link=True)
-        return replace(sent, place=place, change=softened)
+        return sent._replace(place=place, change=softened)
 
 
 def _proof() -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from towpath.gateway.recoding import Change
 from towpath.gateway.routes import BrokerPlace
@@ -12,8 +12,7 @@ Joined = Callable[[Sequence["bytes | bytearray | None"]], bytes]
 """Makes one answer of those of brokers; `None` stands for one that did not come."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(NamedTuple):
     """A request that is relayed to a broker.
 
     Attributes:
@@ -29,8 +28,7 @@ class Sent:
     writes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RequestStep:
+class RequestStep(NamedTuple):
     """The next step for a client's request.
 
     Attributes:

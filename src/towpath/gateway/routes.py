@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 from uuid import UUID
 
 from towpath.cluster.metadata import Metadata
@@ -22,9 +23,10 @@ class Cluster(Enum):
     SOURCE = Side.SOURCE
     TARGET = Side.TARGET
 
+    __hash__ = object.__hash__  # that of `Enum` takes a call in Python, for each request
 
-@dataclass(frozen=True, slots=True)
-class BrokerPlace:
+
+class BrokerPlace(NamedTuple):
     """The destination of a request: one broker of a cluster, or any broker.
 
     Attributes:
