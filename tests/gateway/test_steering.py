@@ -22,16 +22,12 @@ from kafka.protocol.metadata import (
     MetadataResponse,
 )
 from kafka.protocol.producer import (
-    AddOffsetsToTxnRequest,
-    AddPartitionsToTxnRequest,
     ProduceRequest,
     ProduceResponse,
-    TxnOffsetCommitRequest,
 )
 
 from tests.support.clients.promoted_routes import (
     AT_SOURCE,
-    KINDS,
     LEADER,
     PRODUCER,
     SOURCE_ID,
@@ -40,36 +36,16 @@ from tests.support.clients.promoted_routes import (
     produce,
     promoted,
 )
+from tests.support.clients.steered import SourceClient, TargetClient, places, steering, step
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.frames import FrameError, head
 from towpath.gateway.held_members import HeldMembers
-from towpath.gateway.leaving_clients import LeavingClients
-from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.producer_eras import told
-from towpath.gateway.relayed_nodes import RelayedNodes
-from towpath.gateway.request_sending import RelayedClient
 from towpath.gateway.request_steps import RequestStep
-from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster, Routes
-from towpath.gateway.steering import Steering
+from towpath.gateway.routes import SOURCE, TARGET, Routes
 from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic
-from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName
+from towpath.model.nouns import LinkName, TopicId, TopicName
 from towpath.wire.header import BatchHeader
-
-
-class Client:
-    """A connection to the source's broker 1."""
-
-    home = AT_SOURCE
-    whole_at = 0
-    name = "h", "c"
-
-
-def steering(routes: Routes) -> Steering:
-    nodes = RelayedNodes("h", 1, {}, lambda *_: None)
-    answers = dict.fromkeys(Cluster, AnswerChanges(nodes, ClusterId("c")))
-    leaving = LeavingClients(routes, lambda: 0.0)
-    return Steering(OwnAnswers(KINDS), answers, routes, lambda: None, leaving)
 
 
 def reverted(*stay: str) -> Routes:
@@ -88,26 +64,6 @@ def reverted(*stay: str) -> Routes:
     )
     routes.move(record)
     return routes
-
-
-class TargetClient:
-    """A connection to the target's broker 7."""
-
-    home = LEADER
-    whole_at = 0
-    name = "h", "c"
-
-
-def step(
-    routes: Routes, message: Any, version: int, client: RelayedClient | None = None
-) -> RequestStep | None:
-    frame = framed(message, version)
-    return steering(routes).step(frame, head(frame), client or Client())
-
-
-def places(found: RequestStep | None) -> list[BrokerPlace]:
-    assert found is not None
-    return [each.place for each in found.sends]
 
 
 def codes(found: bytes | None) -> dict[str, int]:
@@ -143,54 +99,6 @@ def test_a_gap_lets_the_target_be_asked_what_it_knows() -> None:
     routes = promoted()
     step(routes, produce(["moved"], 12), 9)
     assert routes.early == {("moved", 0)}
-
-
-def add_partitions(name: str) -> Any:
-    topic = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
-    return AddPartitionsToTxnRequest(
-        v3_and_below_transactional_id="t",
-        v3_and_below_producer_id=5,
-        v3_and_below_producer_epoch=0,
-        v3_and_below_topics=[topic(name=name, partitions=[0])],
-    )
-
-
-def add_offsets(group: str) -> Any:
-    return AddOffsetsToTxnRequest(
-        transactional_id="t", producer_id=5, producer_epoch=0, group_id=group
-    )
-
-
-def commit_in_transaction(group: str) -> Any:
-    return TxnOffsetCommitRequest(
-        transactional_id="t", group_id=group, producer_id=5, producer_epoch=0,
-        generation_id=-1, member_id="", group_instance_id=None, topics=[],
-    )  # fmt: skip
-
-
-def test_transactions_for_what_is_promoted_end() -> None:
-    with pytest.raises(FrameError, match="a transaction for topic moved"):
-        step(promoted(), add_partitions("moved"), 3)
-    for message in (add_offsets("g"), commit_in_transaction("g")):
-        with pytest.raises(FrameError, match="a transaction for group g"):
-            step(promoted(), message, 3)
-    for message in (add_partitions("other"), add_offsets("h"), commit_in_transaction("h")):
-        assert places(step(promoted(), message, 3)) == [AT_SOURCE]
-
-
-def test_transactions_wait_while_topics_and_groups_are_held() -> None:
-    routes = Routes(held=frozenset({"held"}), gathering=HeldMembers(frozenset({"g"}), closed=True))
-    for message in (add_partitions("held"), add_offsets("g"), commit_in_transaction("g")):
-        assert step(routes, message, 3) is None
-    for message in (add_partitions("free"), add_offsets("h"), commit_in_transaction("h")):
-        assert places(step(routes, message, 3)) == [AT_SOURCE]
-
-
-def test_groups_that_commit_in_transactions_are_remembered() -> None:
-    routes = Routes()
-    step(routes, commit_in_transaction("g"), 3)
-    step(routes, add_offsets("h"), 3)
-    assert routes.transacting == {"g", "h"}
 
 
 def test_a_request_for_both_clusters_is_parted_and_its_answer_joined() -> None:
@@ -274,7 +182,7 @@ def test_readers_of_a_promoted_topic_look_where_it_is(version: int) -> None:
 
 
 def test_a_session_of_before_ends_once() -> None:
-    routes, client = promoted(), Client()
+    routes, client = promoted(), SourceClient()
     steers = steering(routes)
 
     def ask(epoch: int) -> RequestStep | None:

@@ -94,6 +94,30 @@ class ListedTransaction:
         return self.state in _UNDER_WAY
 
 
+@dataclass(frozen=True, slots=True)
+class DescribedTransaction:
+    """What the coordinator of a transactional id tells of it (KIP-664).
+
+    Attributes:
+        transactional_id: The transactional id.
+        state: The state of its last transaction, in Kafka's words.
+        timeout_ms: Milliseconds after which an open one is aborted.
+        producer: The present producer id.
+        epoch: The present epoch.
+    """
+
+    transactional_id: str
+    state: str
+    timeout_ms: int
+    producer: ProducerId
+    epoch: int
+
+    @property
+    def is_ongoing(self) -> bool:
+        """Whether its producer, or the coordinator after the timeout, is going to end it."""
+        return self.state in _UNDER_WAY
+
+
 _UNDER_WAY = {"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"}
 
 

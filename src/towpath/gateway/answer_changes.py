@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from kafka.protocol.admin import DescribeClusterResponse, DescribeConfigsResponse
@@ -19,7 +19,6 @@ from towpath.cluster.messages import ConsumerGroupHeartbeatResponse
 from towpath.cluster.metadata import Broker
 from towpath.gateway.apis import Api
 from towpath.gateway.fetch_answers import without_epochs
-from towpath.gateway.metadata_merging import MetadataMerging
 from towpath.gateway.recoding import Change, recoded
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.model.nouns import ClusterId
@@ -33,17 +32,27 @@ BROKER = 4
 """The type of a broker among the resources that have configs."""
 
 
+class Merging(Protocol):
+    """Protocol of what puts things of the other cluster into answers of one."""
+
+    def metadata(self, answer: Any) -> None:
+        """Add to an answer to Metadata."""
+
+    def cluster(self, answer: Any) -> None:
+        """Add to an answer to DescribeCluster."""
+
+
 class AnswerChanges:
     """Changes the answers of one cluster's brokers before clients get them.
 
     Args:
         nodes: The cluster's brokers; those of answers are learnt.
         cluster: The cluster id that clients are told.
-        merging: Puts what is promoted into answers of the source, `None` for the target.
+        merging: Puts into answers what the other cluster has, `None` for nothing.
     """
 
     def __init__(
-        self, nodes: RelayedNodes, cluster: ClusterId, merging: MetadataMerging | None = None
+        self, nodes: RelayedNodes, cluster: ClusterId, merging: Merging | None = None
     ) -> None:
         self._nodes, self._cluster, self._merging = nodes, cluster, merging
         decoded: dict[Api, tuple[Any, Callable[[Any], None]]] = {
@@ -110,6 +119,11 @@ class AnswerChanges:
         return partial(recoded, MetadataResponse, change)
 
     def _metadata(self, answer: Any) -> None:
+        self._renamed(answer)
+        if self._merging is not None:
+            self._merging.metadata(answer)
+
+    def _renamed(self, answer: Any) -> None:
         shown = self._nodes.shown
         _rename(answer.brokers, "node_id", self._learnt)
         answer.cluster_id = self._cluster
@@ -120,11 +134,9 @@ class AnswerChanges:
                 each.replica_nodes = [*map(shown, each.replica_nodes)]
                 each.isr_nodes = [*map(shown, each.isr_nodes)]
                 each.offline_replicas = [*map(shown, each.offline_replicas or ())]
-        if self._merging is not None:
-            self._merging.metadata(answer)
 
     def _direct_metadata(self, answer: Any) -> None:
-        self._metadata(answer)
+        self._renamed(answer)
         _rename(answer.brokers, "node_id", self._own)
 
     def _direct_coordinators(self, answer: Any) -> None:

@@ -37,6 +37,7 @@ class Api(IntEnum):
     INIT_PRODUCER_ID = 22
     ADD_PARTITIONS_TO_TXN = 24
     ADD_OFFSETS_TO_TXN = 25
+    END_TXN = 26
     TXN_OFFSET_COMMIT = 28
     DESCRIBE_CONFIGS = 32
     SASL_AUTHENTICATE = 36
@@ -69,7 +70,7 @@ _NEWEST: Mapping[int, int] = {
     Api.INIT_PRODUCER_ID: 5,
     Api.ADD_PARTITIONS_TO_TXN: 3,
     Api.ADD_OFFSETS_TO_TXN: 3,
-    26: 3,  # EndTxn
+    Api.END_TXN: 3,
     Api.TXN_OFFSET_COMMIT: 3,
     29: 3,  # DescribeAcls
     30: 3,  # CreateAcls

@@ -1,4 +1,4 @@
-"""Routing of requests of groups and transactions while topics move."""
+"""Routing of requests of groups while topics move."""
 
 from __future__ import annotations
 
@@ -13,11 +13,6 @@ from kafka.protocol.consumer import (
     OffsetDeleteRequest,
     OffsetFetchRequest,
     SyncGroupRequest,
-)
-from kafka.protocol.producer import (
-    AddOffsetsToTxnRequest,
-    AddPartitionsToTxnRequest,
-    TxnOffsetCommitRequest,
 )
 
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
@@ -37,7 +32,7 @@ from towpath.gateway.steering_answers import (
 
 
 class GroupSteering:
-    """Routes requests of consumer groups and of transactions to a cluster, or answers them.
+    """Routes requests of consumer groups to a cluster, or answers them.
 
     Args:
         send: Sends requests on.
@@ -49,7 +44,7 @@ class GroupSteering:
 
     def __init__(self, send: RequestSending, routes: Routes) -> None:
         self._send, self._routes = send, routes
-        of_groups: Mapping[int, tuple[Any, Handler]] = {
+        self.handlers: Mapping[int, tuple[Any, Handler]] = {
             Api.OFFSET_COMMIT: (OffsetCommitRequest, self._commit),
             Api.OFFSET_FETCH: (OffsetFetchRequest, self._of_group),
             Api.JOIN_GROUP: (JoinGroupRequest, self._join),
@@ -59,39 +54,6 @@ class GroupSteering:
             Api.OFFSET_DELETE: (OffsetDeleteRequest, self._of_group),
             Api.CONSUMER_GROUP_HEARTBEAT: (ConsumerGroupHeartbeatRequest, self._beat),
         }
-        of_transactions: Mapping[int, tuple[Any, Handler]] = {
-            Api.ADD_PARTITIONS_TO_TXN: (AddPartitionsToTxnRequest, self._add_partitions),
-            Api.ADD_OFFSETS_TO_TXN: (AddOffsetsToTxnRequest, self._add_offsets),
-            Api.TXN_OFFSET_COMMIT: (TxnOffsetCommitRequest, self._add_offsets),
-        }
-        self.handlers = {**of_groups, **of_transactions}
-
-    # Transactions
-
-    def _add_partitions(
-        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
-    ) -> RequestStep | None:
-        names = {topic.name for topic in asked.v3_and_below_topics}
-        if self._routes.promoted(names):
-            some = min(self._routes.promoted(names))
-            raise FrameError(f"a transaction for topic {some}, which was promoted without it")
-        if not self._routes.held.isdisjoint(names):
-            return None
-        return self._send.to(client.home, frame, head)
-
-    def _add_offsets(
-        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
-    ) -> RequestStep | None:
-        routes, group = self._routes, asked.group_id
-        if routes.moves(group):
-            raise FrameError(f"a transaction for group {group}, which was promoted without it")
-        gathering = routes.gathers(group)
-        if gathering is not None and gathering.closed:
-            return None
-        routes.transacting.add(group)
-        return self._send.to(client.home, frame, head)
-
-    # Groups
 
     def _of_group(
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient

@@ -33,14 +33,7 @@ class MetadataMerging:
         routes = self._routes
         if not routes.topics:
             return
-        kind = MetadataResponse.MetadataResponseBroker
-        answer.brokers = [
-            *answer.brokers,
-            *(
-                kind(node_id=number, host=node.shown[0], port=node.shown[1], rack=None)
-                for number, node in self._nodes
-            ),
-        ]
+        _add_brokers(answer, self._nodes)
         for topic in answer.topics:
             name = topic.name if topic.name is not None else routes.target_ids.get(topic.topic_id)
             if name in routes.topics and topic.error_code != _FORBIDDEN:
@@ -50,14 +43,7 @@ class MetadataMerging:
         """Add the target's brokers to an answer to DescribeCluster."""
         if not self._routes.topics:
             return
-        kind = DescribeClusterResponse.DescribeClusterBroker
-        answer.brokers = [
-            *answer.brokers,
-            *(
-                kind(broker_id=number, host=node.shown[0], port=node.shown[1], rack=None)
-                for number, node in self._nodes
-            ),
-        ]
+        _add_described(answer, self._nodes)
 
     def _topic(self, topic: Any, name: str) -> None:
         view = self._routes.view
@@ -71,6 +57,50 @@ class MetadataMerging:
             (each for each, of in self._routes.target_ids.items() if of == name), topic.topic_id
         )
         topic.partitions = [*_partitions(info)]
+
+
+class SourceBrokers:
+    """Adds the source's brokers to answers of the target.
+
+    A client to which a broker is not named any more closes its connection, and may wait for ever
+    for an answer about a group whose coordinator it was (librdkafka 2.16).
+
+    Args:
+        nodes: The source's brokers.
+    """
+
+    def __init__(self, nodes: RelayedNodes) -> None:
+        self._nodes = nodes
+
+    def metadata(self, answer: Any) -> None:
+        """Add the brokers to an answer to Metadata."""
+        _add_brokers(answer, self._nodes)
+
+    def cluster(self, answer: Any) -> None:
+        """Add the brokers to an answer to DescribeCluster."""
+        _add_described(answer, self._nodes)
+
+
+def _add_brokers(answer: Any, nodes: RelayedNodes) -> None:
+    kind = MetadataResponse.MetadataResponseBroker
+    answer.brokers = [
+        *answer.brokers,
+        *(
+            kind(node_id=nodes.shown(number), host=node.shown[0], port=node.shown[1], rack=None)
+            for number, node in nodes
+        ),
+    ]
+
+
+def _add_described(answer: Any, nodes: RelayedNodes) -> None:
+    kind = DescribeClusterResponse.DescribeClusterBroker
+    answer.brokers = [
+        *answer.brokers,
+        *(
+            kind(broker_id=nodes.shown(number), host=node.shown[0], port=node.shown[1], rack=None)
+            for number, node in nodes
+        ),
+    ]
 
 
 def _partitions(info: TopicInfo) -> list[Any]:

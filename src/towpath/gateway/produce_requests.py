@@ -14,7 +14,6 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from towpath.gateway.cut_table import Place, SentBatch
 from towpath.gateway.frames import FrameError
-from towpath.gateway.producer_eras import stamped
 from towpath.gateway.recoding import decoded
 
 _HEADER = struct.Struct(">i4xi")
@@ -46,13 +45,18 @@ def batches(asked: Any) -> dict[Place, SentBatch]:
         FrameError: There is not one batch of today's format for each partition.
     """
     return {
-        (topic.name, each.index): _batch(bytes(each.records or b""))
+        (topic.name, each.index): batch(bytes(each.records or b""))
         for topic in asked.topic_data
         for each in topic.partition_data
     }
 
 
-def _batch(records: bytes) -> SentBatch:
+def batch(records: bytes) -> SentBatch:
+    """Read the header of a record batch.
+
+    Raises:
+        FrameError: It is not one batch of today's format.
+    """
     if len(records) < _LEAST or records[_MAGIC_AT] != 2:
         raise FrameError("a Produce request without a record batch")
     (length,) = struct.unpack_from(">i", records, 8)
@@ -63,15 +67,20 @@ def _batch(records: bytes) -> SentBatch:
     return SentBatch(producer, epoch, sequence, count, bool(attributes & _TRANSACTIONAL))
 
 
-def part(asked: Any, places: Iterable[Place], eras: Mapping[str, int]) -> bytes:
-    """Return a Produce request for some of the partitions, with producer ids of their eras."""
+def part(asked: Any, places: Iterable[Place], stamp: Callable[[str, bytes], bytes]) -> bytes:
+    """Return a Produce request for some of the partitions.
+
+    Args:
+        asked: The whole request.
+        places: The partitions.
+        stamp: Makes the batch that brokers get of one for a topic.
+    """
     wanted = set(places)
     topics = []
     for topic in asked.topic_data:
         theirs = [each for each in topic.partition_data if (topic.name, each.index) in wanted]
-        era = eras.get(topic.name, 0)
-        for each in theirs if era else ():
-            each.records = stamped(bytes(each.records), era)
+        for each in theirs:
+            each.records = stamp(topic.name, bytes(each.records))
         if theirs:
             topics.append(ProduceRequest.TopicProduceData(name=topic.name, partition_data=theirs))
     made = ProduceRequest(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from towpath.gateway import produce_requests, steering_answers
@@ -11,6 +12,7 @@ from towpath.gateway.cut_table import CutVerdict, SentBatch
 from towpath.gateway.cut_table import Place as Partition
 from towpath.gateway.frames import FrameError, Head
 from towpath.gateway.leaving_clients import LeavingClients
+from towpath.gateway.producer_eras import stamped, written_by
 from towpath.gateway.request_sending import RelayedClient
 from towpath.gateway.request_steps import Joined, RequestStep, Sent
 from towpath.gateway.routes import BrokerPlace, Cluster, Routes
@@ -64,7 +66,7 @@ class ProduceSteering:
         codes: dict[Partition, int] = {}
         parts: dict[BrokerPlace, list[Partition]] = defaultdict(list)
         for place, batch in batches.items():
-            verdict, to = self._judge(place, batch, home)
+            verdict, to = self._judge(place, batch, home, asked.transactional_id)
             if verdict is not CutVerdict.SEND:
                 self._leaving.doubts(client.name)
             if batch.transactional:
@@ -78,16 +80,16 @@ class ProduceSteering:
         return self._sent(asked, batches, codes, parts, silent=silent), False
 
     def _judge(
-        self, place: Partition, batch: SentBatch, home: BrokerPlace
+        self, place: Partition, batch: SentBatch, home: BrokerPlace, transactional: str | None
     ) -> tuple[CutVerdict, BrokerPlace | None]:
         """Return what to do with a batch, and where it goes; `None` for nowhere."""
         routes = self._routes
         here = home if home.cluster is Cluster.SOURCE else None
+        if batch.transactional:
+            return self._judge_transactional(place, batch, home, transactional or "")
         if place[0] not in routes.eras:
             # A mirror topic is not written by clients before it is promoted.
             return CutVerdict.SEND, here
-        if batch.transactional and place[0] in routes.topics:
-            raise FrameError(f"a transaction for topic {place[0]}, which was promoted without it")
         verdict = routes.table.judge(place, batch)
         if verdict is CutVerdict.EARLY:
             routes.early.add(place)
@@ -98,6 +100,36 @@ class ProduceSteering:
         if home.cluster is Cluster.TARGET:
             return verdict, home
         return verdict, routes.leader(*place) if self._crosses else None
+
+    def _judge_transactional(
+        self, place: Partition, batch: SentBatch, home: BrokerPlace, name: str
+    ) -> tuple[CutVerdict, BrokerPlace | None]:
+        """Return what to do with a batch of a transaction, and where it goes.
+
+        Raises:
+            FrameError: The topic is on another cluster than the transactional id.
+        """
+        routes, ids = self._routes, self._routes.transactions
+        is_promoted = place[0] in routes.topics
+        if is_promoted is not ids.is_moved(name):
+            where = "was promoted without it" if is_promoted else "is not promoted as it is"
+            raise FrameError(f"a transaction of {name} for topic {place[0]}, which {where}")
+        if ids.is_fenced(name, batch.producer, batch.epoch):
+            return CutVerdict.FENCED, None
+        if not is_promoted:
+            return CutVerdict.SEND, home if home.cluster is Cluster.SOURCE else None
+        if home.cluster is Cluster.TARGET:
+            return CutVerdict.SEND, home
+        return CutVerdict.SEND, routes.leader(*place) if self._crosses else None
+
+    def _stamped(self, asked: Any, topic: str, records: bytes) -> bytes:
+        """Return a batch with the producer id and epoch by which brokers know its producer."""
+        batch = produce_requests.batch(records)
+        if batch.transactional:
+            of = asked.transactional_id or "", batch.producer, batch.epoch
+            return written_by(records, *self._routes.transactions.identity(*of))
+        era = self._routes.eras.get(topic, 0)
+        return stamped(records, era) if era else records
 
     def _sent(
         self,
@@ -116,7 +148,7 @@ class ProduceSteering:
             return RequestStep(own=produce_requests.answer(asked, said, away), silent=silent)
         sends = []
         for to, places in parts.items():
-            request = produce_requests.part(asked, places, self._routes.eras)
+            request = produce_requests.part(asked, places, partial(self._stamped, asked))
             sends.append(Sent(to, request, None, writes=True))
             for place in places:
                 self._routes.table.sent(place, batches[place])

@@ -24,7 +24,7 @@ _STRIDE = 0x1B873593CC9E2D51 % IDS | 1
 meet those of another as rarely as two of one era do."""
 _CRC_AT, _SUMMED_AT, _PRODUCER_AT = 17, 21, 43
 _CRC = struct.Struct(">I")
-_PRODUCER = struct.Struct(">q")
+_PRODUCER = struct.Struct(">qh")
 
 
 def told(producer: int, era: int) -> int:
@@ -44,12 +44,18 @@ def stamped(records: bytes, era: int) -> bytes:
 
     A batch that is damaged stays as it is: the broker finds that out.
     """
-    (producer,) = _PRODUCER.unpack_from(records, _PRODUCER_AT)
-    there = told(producer, era)
+    producer, epoch = _PRODUCER.unpack_from(records, _PRODUCER_AT)
+    return written_by(records, told(producer, era), epoch)
+
+
+def written_by(records: bytes, producer: int, epoch: int) -> bytes:
+    """Return a record batch with another producer id and epoch; see `stamped`."""
     (said,) = _CRC.unpack_from(records, _CRC_AT)
-    if there == producer or google_crc32c.value(records[_SUMMED_AT:]) != said:
+    there = _PRODUCER.pack(producer, epoch)
+    before = records[_PRODUCER_AT : _PRODUCER_AT + _PRODUCER.size]
+    if there == before or google_crc32c.value(records[_SUMMED_AT:]) != said:
         return records
     made = bytearray(records)
-    _PRODUCER.pack_into(made, _PRODUCER_AT, there)
+    made[_PRODUCER_AT : _PRODUCER_AT + _PRODUCER.size] = there
     _CRC.pack_into(made, _CRC_AT, google_crc32c.value(bytes(made[_SUMMED_AT:])))
     return bytes(made)

@@ -14,7 +14,16 @@ from towpath.gateway.request_changes import CHANGES
 from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster
 
-_WRITES = frozenset({Api.OFFSET_COMMIT, Api.TXN_OFFSET_COMMIT, Api.ADD_OFFSETS_TO_TXN})
+_WRITES = frozenset(
+    {
+        Api.OFFSET_COMMIT,
+        Api.INIT_PRODUCER_ID,
+        Api.ADD_PARTITIONS_TO_TXN,
+        Api.ADD_OFFSETS_TO_TXN,
+        Api.TXN_OFFSET_COMMIT,
+        Api.END_TXN,
+    }
+)
 """Requests that a promotion waits for, besides Produce."""
 
 

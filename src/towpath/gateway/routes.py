@@ -13,6 +13,7 @@ from towpath.gateway.client_logins import SeenLogins
 from towpath.gateway.cut_table import CutTable
 from towpath.gateway.held_members import HeldMembers
 from towpath.gateway.seen_members import SeenMembers
+from towpath.gateway.transaction_routes import TransactionRoutes
 from towpath.ledger.entries import Promoted, PromotedTopic
 from towpath.model.nouns import Side, TopicName, TopicPartition
 
@@ -64,7 +65,7 @@ class Routes:
         view: The promoted topics as the target tells them.
         rejoining: Members of KIP-848 that were gathered in vain: they have to join anew.
         early: Promoted partitions of which a batch came behind a gap: the target may know more.
-        transacting: Groups whose offsets were committed in transactions.
+        transactions: Transactional ids, and what of them is held.
         seen: Members that were heard of through this gateway.
         logins: Logins of clients that clusters accepted.
         source_away: Whether the source does not answer: what is promoted is served without it.
@@ -85,7 +86,7 @@ class Routes:
     view: Metadata | None = None
     rejoining: set[tuple[str, str]] = field(default_factory=set)
     early: set[tuple[str, int]] = field(default_factory=set)
-    transacting: set[str] = field(default_factory=set)
+    transactions: TransactionRoutes = field(default_factory=TransactionRoutes)
     seen: SeenMembers = field(default_factory=SeenMembers)
     logins: SeenLogins = field(default_factory=SeenLogins)
     source_away: bool = False
@@ -93,12 +94,14 @@ class Routes:
     @property
     def moving(self) -> bool:
         """Whether any topic or group is moving, or has moved before."""
-        return bool(self.eras or self.gathering or self.rejoining or self.held)
+        held = self.held or self.transactions.hold
+        return bool(self.eras or self.gathering or self.rejoining or held)
 
     def move(self, record: Promoted) -> None:
         """Apply a move of topics to the target, or back."""
         self.turns += 1
         self.table.add(record.topics)
+        self.transactions.move(record.transactional)
         if record.back:
             self.groups = (self.groups - {*record.groups}) | {*record.stay}
         else:
@@ -134,7 +137,7 @@ class Routes:
         """Release everything that is held back; gathered KIP-848 members join again."""
         if self.gathering is not None:
             self.rejoining |= self.gathering.told
-        self.held, self.gathering = frozenset(), None
+        self.held, self.gathering, self.transactions.hold = frozenset(), None, None
 
     def moves(self, group: str) -> bool:
         """Whether the target serves a group."""

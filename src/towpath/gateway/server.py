@@ -22,7 +22,7 @@ from towpath.gateway.gateway_counts import ConnectionCounts, GatewayCounts, Move
 from towpath.gateway.leaving_clients import ClientName, LeavingClients
 from towpath.gateway.link_login import LinkLogin
 from towpath.gateway.login_steering import LoginSteering
-from towpath.gateway.metadata_merging import MetadataMerging
+from towpath.gateway.metadata_merging import MetadataMerging, SourceBrokers
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.relayed_nodes import RelayedNode, RelayedNodes
 from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster, Routes
@@ -110,7 +110,7 @@ class Gateway:
         merging = MetadataMerging(self.routes, self.targets)
         answers = {
             Cluster.SOURCE: AnswerChanges(self.nodes, behind.cluster, merging),
-            Cluster.TARGET: AnswerChanges(self.targets, behind.cluster),
+            Cluster.TARGET: AnswerChanges(self.targets, behind.cluster, SourceBrokers(self.nodes)),
         }
         self._own = OwnAnswers(relayed(behind.versions))
         asking = {each for each in Cluster if self._cluster(each).sasl is not None}

@@ -31,6 +31,7 @@ from towpath.gateway.recoding import decoded, recoded
 from towpath.gateway.request_sending import Handler, RelayedClient, RequestSending, of_cluster
 from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.routes import Cluster, Routes
+from towpath.gateway.transaction_steering import TransactionSteering
 
 _GROUP, _TRANSACTION = 0, 1
 _TOPIC = 2
@@ -72,7 +73,11 @@ class Steering:
             Api.CREATE_PARTITIONS: (CreatePartitionsRequest, self._topics),
             Api.INCREMENTAL_ALTER_CONFIGS: (IncrementalAlterConfigsRequest, self._topics),
         }
-        self._handlers = {**decoded_by, **GroupSteering(self._send, routes).handlers}
+        self._handlers = {
+            **decoded_by,
+            **GroupSteering(self._send, routes).handlers,
+            **TransactionSteering(self._send, routes).handlers,
+        }
 
     def step(self, frame: bytearray, asked: Head, client: RelayedClient) -> RequestStep | None:
         """Return the next step for a request, `None` if the request has to wait.
@@ -183,7 +188,7 @@ class Steering:
     ) -> RequestStep:
         routes = self._routes
         keys = [asked.key] if head.version < _SEVERAL_KEYS else [*asked.coordinator_keys]
-        moved = [key for key in keys if asked.key_type in {None, _GROUP} and routes.moves(key)]
+        moved = [*filter(_moved_of(asked.key_type, routes), keys)]
         if asked.key_type == _TRANSACTION:
             self._leaving.transacts(client.name)
         if moved and len(moved) == len(keys):
@@ -229,13 +234,25 @@ _SEEN = frozenset(
     {
         Api.HEARTBEAT,
         Api.CONSUMER_GROUP_HEARTBEAT,
+        Api.INIT_PRODUCER_ID,
+        Api.ADD_PARTITIONS_TO_TXN,
         Api.ADD_OFFSETS_TO_TXN,
         Api.FIND_COORDINATOR,
         Api.TXN_OFFSET_COMMIT,
+        Api.END_TXN,
     }
 )
 """Requests that are always looked into: they tell who is connected, and what for."""
 _FETCH_SESSIONS, _FETCH_IDS, _SEVERAL_KEYS, _TOPICS_BY_ID = 7, 13, 4, 6
+
+
+def _moved_of(kind: int | None, routes: Routes) -> Callable[[str], bool]:
+    """Return what tells whether the target serves a key of FindCoordinator, by its type."""
+    if kind in {None, _GROUP}:
+        return routes.moves
+    if kind == _TRANSACTION:
+        return routes.transactions.is_moved
+    return lambda _: False
 
 
 def _topics_of(asked: Any, head: Head, routes: Routes) -> Iterable[str]:

@@ -52,21 +52,24 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"{about} has {what}, so clients could not go on there where they are"
         ),
         ReasonCode.PROMOTE_TRANSACTIONS: lambda who, where: (
-            f"transactional producers are not moved yet: {who} {where}"
+            f"a transactional producer cannot move: {who} {where}"
         ),
         ReasonCode.PROMOTE_PRODUCERS: lambda count, most: (
             f"{counted(count, 'producer')} are too many for one promotion, of which {most} is the"
             " most; name fewer topics"
         ),
-        ReasonCode.PROMOTE_DIRECT: lambda partition: (
-            f"a producer that does not use the gateway wrote to {partition} within five minutes; it"
+        ReasonCode.PROMOTE_DIRECT: lambda partition, who="a producer": (
+            f"{who} that does not use the gateway wrote to {partition} within five minutes; it"
             " would go on at the source"
         ),
         ReasonCode.PROMOTE_GROUP_KIND: lambda group, kind: (
             f"{group} reads the topics, and groups of kind {kind} are not moved yet"
         ),
-        ReasonCode.PROMOTE_TOGETHER: lambda group, topic: (
-            f"{group} also reads topic {topic}; promote both together"
+        ReasonCode.PROMOTE_TOGETHER: lambda group, topic, does="reads": (
+            f"{group} also {does} topic {topic}; promote both together"
+        ),
+        ReasonCode.PROMOTE_TOGETHER_GROUP: lambda who, group: (
+            f"{who} also commits offsets of group {group}; promote the topics that it reads, too"
         ),
         ReasonCode.PROMOTE_ENDED: lambda: (
             "the gateway that worked on it was stopped, killed or replaced; ask again"

@@ -156,14 +156,18 @@ def test_producers_of_the_gateway_move_and_others_count_for_a_while() -> None:
     assert producers(state(5, at=NOW - obstacles.RECENT)) == []
 
 
-@pytest.mark.parametrize(
-    "each", [state(5, open_since=4), state(5, marked=2, at=0), state(5, marked=2)]
-)
-def test_transactional_producers_do_not_move(each: ProducerState) -> None:
+@pytest.mark.parametrize("each", [state(5, open_since=4, at=0), state(5, marked=2)])
+def test_transactional_producers_without_a_name_do_not_move(each: ProducerState) -> None:
     assert codes(producers(each)) == [ReasonCode.PROMOTE_TRANSACTIONS]
-    (why,) = producers(state(6, at=0), ids={ProducerId(6): "payments"})
+    ids = {ProducerId(5): "payments"}
+    assert codes(producers(each, ids=ids)) == []
+    (why,) = obstacles.of_producers(Answers({TP: (each,)}, {}), ids, NOW, back=True)
     assert why.code is ReasonCode.PROMOTE_TRANSACTIONS
     assert "payments wrote to these topics" in str(why)
+
+
+def test_who_ended_transactions_long_ago_forbids_nothing() -> None:
+    assert producers(state(5, marked=2, at=NOW - obstacles.RECENT)) == []
 
 
 def test_so_many_producers_do_not_fit_into_one_record() -> None:
@@ -177,7 +181,7 @@ def test_what_is_not_known_forbids_it() -> None:
         {}, {TP: ClusterError("source: away")}
     )
     assert codes(obstacles.of_producers(away, {}, NOW)) == [ReasonCode.ERROR]
-    assert codes(obstacles.of_committers({TP: [GROUP]}, away, {}, set(), {})) == [ReasonCode.ERROR]
+    assert codes(obstacles.of_committers({TP: [GROUP]}, away, {}, {}, NOW)) == [ReasonCode.ERROR]
 
 
 @pytest.mark.parametrize("kind", [GroupKind.SHARE, GroupKind.STREAMS])
@@ -203,14 +207,15 @@ def test_groups_that_commit_in_transactions_do_not_move() -> None:
         {TP: (state(5), state(6, marked=1), state(7))}, {}
     )
     ids = {ProducerId(7): "app"}
-    found = [*obstacles.of_committers(at, states, ids, set(), {})]
+    found = [*obstacles.of_committers(at, states, ids, {}, NOW, back=True)]
     assert codes(found) == [ReasonCode.PROMOTE_TRANSACTIONS] * 2
     assert "app commits offsets in t-0, where those of group g are" in str(found[0])
-    quiet = Answers[TopicPartition, tuple[ProducerState, ...]]({TP: ()}, {})
-    assert codes(obstacles.of_committers(at, quiet, ids, {"g"}, {})) == [
-        ReasonCode.PROMOTE_TRANSACTIONS
-    ]
-    assert codes(obstacles.of_committers(at, quiet, ids, {"other"}, {})) == []
+    unread = [*obstacles.of_committers(at, states, ids, {}, NOW)]
+    assert codes(unread) == [ReasonCode.PROMOTE_TRANSACTIONS] * 2
+    (why,) = obstacles.of_committers(at, states, ids, {TP: {}}, NOW)
+    assert "of producer id 6" in str(why), "the source does not tell whose it is"
+    later = NOW + obstacles.RECENT
+    assert codes(obstacles.of_committers(at, states, ids, {TP: {}}, later)) == []
 
 
 @pytest.mark.parametrize(
@@ -221,7 +226,7 @@ def test_who_committed_for_other_groups_alone_forbids_nothing(
 ) -> None:
     states = Answers[TopicPartition, tuple[ProducerState, ...]]({TP: (state(5, marked=1),)}, {})
     known = {TP: {ProducerId(5): groups}}
-    found = codes(obstacles.of_committers({TP: [GROUP]}, states, {}, set(), known))
+    found = codes(obstacles.of_committers({TP: [GROUP]}, states, {}, known, NOW))
     assert found == [ReasonCode.PROMOTE_TRANSACTIONS] * forbids
 
 

@@ -55,7 +55,7 @@ PROMOTIONS = {
         " on there where they are"
     ),
     Reason.of(ReasonCode.PROMOTE_TRANSACTIONS, who="payments", where="wrote to these topics"): (
-        "transactional producers are not moved yet: payments wrote to these topics"
+        "a transactional producer cannot move: payments wrote to these topics"
     ),
     Reason.of(ReasonCode.PROMOTE_PRODUCERS, count=9000, most=8000): (
         "9000 producers are too many for one promotion, of which 8000 is the most; name fewer"
@@ -70,6 +70,10 @@ PROMOTIONS = {
     ),
     Reason.of(ReasonCode.PROMOTE_TOGETHER, group="group readers", topic="orders"): (
         "group readers also reads topic orders; promote both together"
+    ),
+    Reason.of(ReasonCode.PROMOTE_TOGETHER_GROUP, who="transactional id app", group="readers"): (
+        "transactional id app also commits offsets of group readers; promote the topics that it"
+        " reads, too"
     ),
     Reason.of(ReasonCode.PROMOTE_ENDED): (
         "the gateway that worked on it was stopped, killed or replaced; ask again"

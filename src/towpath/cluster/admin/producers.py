@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from kafka.protocol.admin import DescribeProducersRequest, ListTransactionsRequest
 from kafka.protocol.producer import InitProducerIdRequest
 
+from towpath.cluster.admin.described_transactions import describe_transactions
 from towpath.cluster.admin.leaders import (
     KnownLeaders,
     Question,
@@ -19,7 +20,12 @@ from towpath.cluster.admin.markers import MarkersOf, refusal, write_markers
 from towpath.cluster.admin.transactions import ProducerEpoch, Transactions
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
-from towpath.cluster.metadata import Answers, ListedTransaction, ProducerState
+from towpath.cluster.metadata import (
+    Answers,
+    DescribedTransaction,
+    ListedTransaction,
+    ProducerState,
+)
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import ProducerId, TopicPartition
 from towpath.runtime.deadline import Deadline
@@ -111,6 +117,17 @@ class ProducerAdmin:
                     state.transactional_id, state.transaction_state
                 )
         return found
+
+    def described_transactions(self, names: Iterable[str]) -> dict[str, DescribedTransaction]:
+        """Return what coordinators tell of transactional ids; ids that no broker knows are missing.
+
+        Raises:
+            ClusterError: A broker does not answer, refuses, or is older than Kafka 3.0.
+        """
+        wanted = sorted({*names})
+        if not wanted:
+            return {}
+        return self._control.retried(lambda d: describe_transactions(self._control, wanted, d))
 
     def _describe(
         self,

@@ -115,6 +115,8 @@ def of_producers(
     states: Answers[TopicPartition, tuple[ProducerState, ...]],
     transactional: Mapping[ProducerId, str],
     now: int,
+    *,
+    back: bool = False,
 ) -> Iterator[Reason]:
     """Yield a reason for each producer that cannot move.
 
@@ -122,6 +124,7 @@ def of_producers(
         states: What the source remembers of producers, by partition.
         transactional: The transactional ids of the source, by producer id.
         now: Now, in ms since 1970.
+        back: They are to go back; transactional ones cannot.
     """
     for tp, error in states.failed.items():
         text = f"the producers of {tp} are unknown: {error}"
@@ -131,7 +134,8 @@ def of_producers(
         for each in found:
             count += each.id >= FIRST_ID
             if is_transactional(each, transactional):
-                names.add(transactional.get(each.id, f"of producer id {each.id}"))
+                if back or _is_unknown(each, transactional, now):
+                    names.add(transactional.get(each.id, f"of producer id {each.id}"))
             elif each.id < FIRST_ID and now - each.last_timestamp < RECENT and not _is_over(each):
                 direct.add(tp)
     for name in sorted(names):
@@ -149,6 +153,13 @@ def is_transactional(state: ProducerState, transactional: Mapping[ProducerId, st
     """
     marked = state.coordinator_epoch >= 0 and not is_private(state.id)
     return state.id in transactional or state.open_since >= 0 or marked
+
+
+def _is_unknown(state: ProducerState, transactional: Mapping[ProducerId, str], now: int) -> bool:
+    """Return whether a transactional producer writes of which the source tells no id."""
+    if state.id in transactional:
+        return False
+    return state.open_since >= 0 or now - state.last_timestamp < RECENT
 
 
 def _may_commit_for(groups: Set[str], others: Collection[str]) -> bool:
@@ -195,10 +206,12 @@ def of_committers(
     at: Mapping[TopicPartition, Iterable[ClientGroup]],
     states: Answers[TopicPartition, tuple[ProducerState, ...]],
     transactional: Mapping[ProducerId, str],
-    through: Set[str],
     known: CommittedGroups,
+    now: int,
+    *,
+    back: bool = False,
 ) -> Iterator[Reason]:
-    """Yield a reason for each transactional producer that may commit offsets of groups.
+    """Yield a reason for each transactional producer that cannot move, and may commit for groups.
 
     Brokers tell in which partition of the offsets a producer wrote. A producer of which the log
     there tells that it committed for other groups alone is none of these.
@@ -207,8 +220,9 @@ def of_committers(
         at: The groups that move, by the partition that keeps their offsets.
         states: What the source remembers of the producers of these partitions.
         transactional: The transactional ids of the source, by producer id.
-        through: Groups whose offsets were committed in transactions through this gateway.
         known: For which groups producers committed offsets, as far as the log tells.
+        now: Now, in ms since 1970.
+        back: They are to go back; transactional producers cannot.
     """
     for tp, error in states.failed.items():
         text = f"whether offsets are committed in transactions is unknown, as {tp} is: {error}"
@@ -219,15 +233,10 @@ def of_committers(
             transactional.get(each.id, f"of producer id {each.id}")
             for each in states.get(tp, ())
             if is_transactional(each, transactional)
+            and (back or _is_unknown(each, transactional, now) or tp not in known)
             and _may_commit_for(moving, known.get(tp, {}).get(each.id, ()))
         }
         those = ", ".join(sorted(map(str, groups)))
         for name in sorted(names):
             where = f"commits offsets in {tp}, where those of {those} are"
             yield Reason.of(ReasonCode.PROMOTE_TRANSACTIONS, who=name, where=where)
-        for group in sorted(each.name for each in groups if each.name in through):
-            yield Reason.of(
-                ReasonCode.PROMOTE_TRANSACTIONS,
-                who=f"group {group}",
-                where="commits in transactions",
-            )

@@ -22,6 +22,7 @@ from towpath.gateway.promotion.promotion_attempt import PromotionAttempt
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope, scope_of
 from towpath.gateway.promotion.stray_watch import StrayWatch
+from towpath.gateway.promotion.transaction_scope import elsewhere
 from towpath.gateway.promotion.undo_errors import UndoneError
 from towpath.ledger.entries import Promoted, Promotion, PromotionStage
 from towpath.ledger.link import OpenLink
@@ -100,8 +101,17 @@ class Promoter:
             return
         at.link.look()
         groups = at.link.source.groups.listed().groups
-        moved = at.call(lambda: {*at.gateway.routes.groups})
-        at.call(lambda: at.bound(frozenset(groups.keys() - moved)))
+        routes = at.gateway.routes
+        moved, topics, ids = at.call(
+            lambda: ({*routes.groups}, {*routes.topics}, {*routes.transactions.moved})
+        )
+        stay = self._staying(ids, topics)
+
+        def bound() -> None:
+            at.bound(frozenset(groups.keys() - moved))
+            routes.transactions.stay = stay
+
+        at.call(bound)
         self._groups_known = True
 
     @property
@@ -248,10 +258,19 @@ class Promoter:
 
     def _scope(self, link: OpenLink, asked: Promotion) -> PromotionScope:
         routes = self._at.gateway.routes
-        promoted, transacting = self._at.call(lambda: ({*routes.topics}, {*routes.transacting}))
-        scope = scope_of(link, asked.topics, promoted, transacting, back=asked.back)
+        promoted, ids = self._at.call(lambda: ({*routes.topics}, routes.transactions.copy()))
+        scope = scope_of(link, asked.topics, promoted, ids, back=asked.back)
+        if not asked.back:
+            moved = {*ids.moved} | scope.transactional
+            scope.stay = self._staying(moved, promoted | scope.topics.keys())
         check_logins(link, scope, self._at.call(routes.logins.all))
         return scope
+
+    def _staying(self, moved: Set[str], promoted: Set[str]) -> frozenset[str]:
+        """Return the transactional ids that write to topics which are not promoted."""
+        known = self._at.link.source.producers.transactional_ids()
+        names = {number: name for number, name in known.items() if name not in moved}
+        return frozenset(elsewhere(self._at.link, names, map(TopicName, promoted)))
 
     def _tried(self, asked: Promotion, scope: PromotionScope, link: OpenLink) -> Promotion:
         try:
@@ -295,6 +314,12 @@ class Promoter:
         )
         ids = {each.id for states in scope.producers.values() for each in states}
         yield f"{counted(len(ids), 'idempotent producer')} of this gateway wrote to them"
+        if scope.transactional:
+            names = sorted(scope.transactional)
+            yield (
+                f"{counted(len(names), 'transactional producer')} would move with them, once"
+                f" transactions have ended: {', '.join(names)}"
+            )
         members = link.source.groups.members(scope.groups.values())
         found = {group.name: [each.id for each in part] for group, part in members.items()}
         away = self._at.call(lambda: self._at.gateway.routes.seen.unseen(found))

@@ -4,12 +4,15 @@ Until the record of it is in the ledger everything is undone by itself, whatever
 there is only the way forward, also for a gateway that begins after this one was killed.
 
 1. look whether all members of the groups came through this gateway
-2. members come to a held join, and commit before; their offsets are written on the target
-3. producers are held; what is on its way to the source is answered
-4. the run of the link copies the rest, until both logs end at the same offset, twice
-5. what the source holds of each producer is noted, in the record: the point of no return
-6. the link does not copy the topics any more, and late writes of it are refused
-7. held requests go to the target
+2. members come to a held join, and commit before
+3. transactions that are open end, and new ones are held; then the offsets of groups are written on
+   the target
+4. producers are held; what is on its way to the source is answered
+5. the run of the link copies the rest, until both logs end at the same offset, twice
+6. what the source holds of each producer, and the transactional ids on both clusters, are noted in
+   the record: the point of no return
+7. the link does not copy the topics any more, and late writes of it are refused
+8. held requests go to the target
 
 Topics go back by the same steps: the link back copies, so its source is the target, and its target
 the source.
@@ -28,6 +31,7 @@ from towpath.gateway.promotion.mirroring_end import close_topics
 from towpath.gateway.promotion.promotion_record import record_of
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope, lags
+from towpath.gateway.promotion.transaction_move import TransactionMove
 from towpath.gateway.promotion.undo_errors import UndoneError, undone, unknown
 from towpath.ledger.entries import Promoted, Promotion
 from towpath.ledger.link import OpenLink
@@ -61,6 +65,7 @@ class PromotionAttempt:
         self._at, self._asked, self._scope, self._link = at, asked, scope, link
         self._gateway, self._book, self._routes = at.gateway, at.book, at.gateway.routes
         self._groups = GroupMove(at, link, scope)
+        self._transactions = TransactionMove(at, link, scope)
         self._budget, self._hold = Deadline.after(MEMBERS), MEMBERS
         self._began = self._held = time.monotonic()
 
@@ -76,13 +81,15 @@ class PromotionAttempt:
         self._show()
         self._near()
         self._groups.present()
+        self._transactions.prepare()
         self._began = time.monotonic()
         self._groups.gather()
+        self._begin_hold(float(section.hold))
+        self._transactions.close(self._budget, f"{self._hold:g} s")
         offsets = self._groups.offsets()
-        self._held = time.monotonic()
+        if not self._scope.transactional:
+            self._begin_hold(float(section.hold))
         self._at.call(self._hold_producers)
-        self._hold = float(section.hold)
-        self._budget = Deadline.after(self._hold)
         self._drain()
         ends = self._tail()
         record = self._asked_in_time(lambda: self._record(ends))
@@ -132,6 +139,10 @@ class PromotionAttempt:
             late = undone(ReasonCode.PROMOTE_BEHIND, partition=str(tp), records=lag)
             self._at.require(patience, late)
             time.sleep(_AGAIN)
+
+    def _begin_hold(self, hold: float) -> None:
+        """Note that producers are held from now on, and for how long they may be."""
+        self._held, self._hold, self._budget = time.monotonic(), hold, Deadline.after(hold)
 
     def _hold_producers(self) -> None:
         self._routes.held = frozenset(self._scope.topics)
@@ -195,10 +206,11 @@ class PromotionAttempt:
         stay = frozenset[str]()
         if self._asked.back:
             stay = self._at.call(self._staying)
+        ids = self._transactions.records()
         patience = max(_NAP, self._budget.left())
         eras = self._book.eras
         try:
-            return record_of(self._asked, self._link, self._scope, ends, eras, patience, stay)
+            return record_of(self._asked, self._link, self._scope, ends, eras, patience, stay, ids)
         except UndoneError as error:
             if error.why.code is ReasonCode.ERROR:
                 self._require_time("the producers were known")
@@ -232,5 +244,6 @@ class PromotionAttempt:
         routes = self._routes
         routes.move(record)
         self._at.bound(self._scope.others)
-        routes.held = frozenset()
+        routes.transactions.stay = self._scope.stay
+        routes.held, routes.transactions.hold = frozenset(), None
         self._gateway.wake()

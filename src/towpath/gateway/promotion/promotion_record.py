@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.gateway.producer_eras import FIRST_ID
 from towpath.gateway.promotion.obstacles import is_transactional
 from towpath.gateway.promotion.promotion_scope import PromotionScope
 from towpath.gateway.promotion.undo_errors import undone, unknown
-from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic, Promotion
+from towpath.ledger.entries import (
+    LastBatch,
+    MovedTransactional,
+    Promoted,
+    PromotedPartition,
+    PromotedTopic,
+    Promotion,
+)
 from towpath.ledger.link import OpenLink
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
@@ -24,6 +31,7 @@ def record_of(
     eras: Mapping[TopicName, int],
     patience: float,
     stay: Set[str] = frozenset(),
+    transactional: Sequence[MovedTransactional] = (),
 ) -> Promoted:
     """Return the ledger entry of a promotion.
 
@@ -35,6 +43,7 @@ def record_of(
         eras: How often topics went back before.
         patience: Seconds for the answers.
         stay: Groups that stay, of those that could go back.
+        transactional: The transactional ids that move with them.
 
     Raises:
         ClusterError: The cluster does not answer.
@@ -43,7 +52,7 @@ def record_of(
     found = link.source.producers.states(scope.partitions, patience=patience)
     for tp, error in found.failed.items():
         raise unknown(f"the producers of {tp} are", error)
-    _require_no_transactions(found)
+    _require_no_transactions(found, scope.marked | {each.left_id for each in transactional})
     _require_same(link, scope)
     return Promoted(
         link=asked.link,
@@ -57,6 +66,7 @@ def record_of(
         back=asked.back,
         by=link.name,
         stay=tuple(sorted(stay)),
+        transactional=tuple(transactional),
     )
 
 
@@ -101,14 +111,21 @@ def _require_same(link: OpenLink, scope: PromotionScope) -> None:
             raise undone(ReasonCode.PROMOTE_NOT_SAME, about=about, what=what)
 
 
-def _require_no_transactions(found: Answers[TopicPartition, tuple[ProducerState, ...]]) -> None:
-    """Raise if somebody began to write in transactions meanwhile.
+def _require_no_transactions(
+    found: Answers[TopicPartition, tuple[ProducerState, ...]], known: Set[int]
+) -> None:
+    """Raise if somebody writes in transactions who does not move.
+
+    Args:
+        found: What the cluster that is left remembers of producers.
+        known: Those that move, or have not written for long.
 
     Raises:
         UndoneError: The marker that ends one would come to the cluster that is left alone.
     """
     for tp, states in found.items():
         for each in states:
-            if is_transactional(each, {}):
+            is_new = is_transactional(each, {}) and each.id not in known
+            if each.open_since >= 0 or is_new:
                 who, where = f"of producer id {each.id}", f"wrote to {tp} meanwhile"
                 raise undone(ReasonCode.PROMOTE_TRANSACTIONS, who=who, where=where)

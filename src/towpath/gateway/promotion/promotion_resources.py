@@ -141,7 +141,7 @@ class PromotionResources:
         """Note which groups the source still serves; runs in the event loop."""
         routes = self.gateway.routes
         routes.of_source = others
-        routes.is_whole = self.is_whole()
+        routes.is_whole = routes.transactions.is_whole = self.is_whole()
 
     def is_whole(self) -> bool:
         """Return whether all topics of the link are promoted; runs in the event loop."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin.groups import GroupListing, GroupState
-from towpath.cluster.metadata import ProducerState, TopicInfo
+from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
 from towpath.gateway.producer_eras import FIRST_ID
 from towpath.gateway.promotion import obstacles
-from towpath.gateway.promotion.committed_groups import committed_groups
+from towpath.gateway.promotion.committed_groups import CommittedGroups, committed_groups
+from towpath.gateway.promotion.transaction_obstacles import of_transactional
+from towpath.gateway.promotion.transaction_scope import OFFSETS, TransactionLook, joined_ids
+from towpath.gateway.transaction_routes import TransactionRoutes
 from towpath.ledger.alive import Life, RunLife
 from towpath.ledger.link import OpenLink
 from towpath.model.groups import ClientGroup
@@ -18,8 +21,6 @@ from towpath.model.nouns import ProducerId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.plan.lease import last_signs
 from towpath.runtime.clock import now_ms
-
-_OFFSETS = TopicName("__consumer_offsets")
 
 
 @dataclass(slots=True)
@@ -31,6 +32,9 @@ class PromotionScope:
         groups: The groups that read them.
         others: Other groups of the source.
         producers: Producers that write through a gateway, by partition.
+        transactional: The transactional ids that move; `marked`, the producer ids of all that wrote
+            in transactions.
+        stay: Transactional ids that write to other topics of the source.
         forbidden: Why it cannot be.
         told: What a rehearsal tells besides.
     """
@@ -40,6 +44,9 @@ class PromotionScope:
     groups: dict[ClientGroup, GroupState] = field(default_factory=dict)
     others: frozenset[str] = frozenset()
     producers: dict[TopicPartition, tuple[ProducerState, ...]] = field(default_factory=dict)
+    transactional: frozenset[str] = frozenset()
+    marked: frozenset[ProducerId] = frozenset()
+    stay: frozenset[str] = frozenset()
     forbidden: list[Reason] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
 
@@ -57,7 +64,7 @@ def scope_of(
     link: OpenLink,
     wanted: Sequence[TopicName],
     promoted: Set[str],
-    transacting: Set[str],
+    ids: TransactionRoutes,
     *,
     back: bool = False,
 ) -> PromotionScope:
@@ -67,7 +74,7 @@ def scope_of(
         link: The link that copies; its books are read anew.
         wanted: The topics, none for all of the link that may move.
         promoted: Topics that are promoted already.
-        transacting: Groups whose offsets were committed in transactions through this gateway.
+        ids: Transactional ids that moved, and those that were heard of; a copy.
         back: They are to go back, so only promoted ones may move.
 
     Raises:
@@ -89,9 +96,12 @@ def scope_of(
     for name in names:
         there, mirror = found.get(name), scope.mirrors.get(name)
         scope.forbidden += obstacles.of_topic(name, there, mirror, link.books)
-    transactional = link.source.producers.transactional_ids()
-    _producers(link, scope, transactional)
-    _groups(link, scope, transactional, transacting)
+    names_of = link.source.producers.transactional_ids()
+    if back:
+        scope.forbidden += _moved_before(ids, scope.topics.keys())
+    else:
+        names_of = {number: each for number, each in names_of.items() if each not in ids.moved}
+    _producers(link, scope, names_of, ids, back=back)
     return scope
 
 
@@ -101,27 +111,68 @@ def _runs(link: OpenLink) -> bool:
     return session is not None and RunLife.of(session).state is Life.ALIVE
 
 
+def _moved_before(ids: TransactionRoutes, topics: Set[TopicName]) -> Iterator[Reason]:
+    """Yield a reason for each transactional id that moved, and so cannot go back."""
+    for name, each in sorted(ids.seen().items()):
+        if name in ids.moved and each.topics & topics:
+            where = "wrote to these topics"
+            yield Reason.of(ReasonCode.PROMOTE_TRANSACTIONS, who=name, where=where)
+
+
 def _producers(
-    link: OpenLink, scope: PromotionScope, transactional: Mapping[ProducerId, str]
-) -> None:
-    """Note the producers that write through a gateway, and those that forbid it."""
-    found = link.source.producers.states(scope.partitions)
-    for tp, states in found.items():
-        scope.producers[tp] = tuple(each for each in states if each.id >= FIRST_ID)
-    scope.forbidden += obstacles.of_producers(found, transactional, now_ms())
-
-
-def _groups(
     link: OpenLink,
     scope: PromotionScope,
-    transactional: Mapping[ProducerId, str],
-    transacting: Set[str],
+    names: Mapping[ProducerId, str],
+    ids: TransactionRoutes,
+    *,
+    back: bool,
 ) -> None:
+    """Note the producers and the groups that move with the topics, and those that forbid it."""
+    found, now = link.source.producers.states(scope.partitions), now_ms()
+    for tp, states in found.items():
+        scope.producers[tp] = tuple(each for each in states if each.id >= FIRST_ID)
+    scope.marked = frozenset(
+        each.id
+        for states in found.values()
+        for each in states
+        if obstacles.is_transactional(each, names)
+    )
+    scope.forbidden += obstacles.of_producers(found, names, now, back=back)
+    listing = _groups(link, scope, back=back)
+    committed: CommittedGroups = {}
+    if scope.groups and names:
+        at = _places(link, scope.groups)
+        writers = link.source.producers.states(at)
+        committed = _committed(link, writers, names)
+        scope.forbidden += obstacles.of_committers(at, writers, names, committed, now, back=back)
+    if not back and names:
+        groups = frozenset(group.name for group in scope.groups)
+        seen, every = ids.seen(), listing.groups.keys()
+        joined = joined_ids(TransactionLook(link, names, seen, groups, every, found, committed))
+        scope.transactional = frozenset(joined)
+        topics = scope.topics.keys()
+        scope.forbidden += of_transactional(joined, topics, groups, seen, now)
+
+
+def _committed(
+    link: OpenLink,
+    states: Answers[TopicPartition, tuple[ProducerState, ...]],
+    names: Mapping[ProducerId, str],
+) -> CommittedGroups:
+    writers = {
+        tp: {one.id for one in each if obstacles.is_transactional(one, names)}
+        for tp, each in states.items()
+    }
+    wanted = {tp: each for tp, each in writers.items() if each}
+    return committed_groups(link.config.source, link.source, wanted) if wanted else {}
+
+
+def _groups(link: OpenLink, scope: PromotionScope, *, back: bool) -> GroupListing:
     """Note the groups that read the topics, and those that forbid it."""
     listing = link.source.groups.listed()
     failed = [*listing.failed.values()]
     scope.forbidden += [each.reason for each in failed]
-    reads = _read_by(link, listing, scope)
+    reads = _read_by(link, listing, scope, back=back)
     scope.forbidden += obstacles.of_groups(reads, scope.topics.keys())
     scope.groups = {
         group: listing.groups[group.name]
@@ -129,20 +180,11 @@ def _groups(
         if topics & scope.topics.keys()
     }
     scope.others = frozenset(listing.groups.keys() - {group.name for group in scope.groups})
-    if scope.groups and (transactional or transacting):
-        at = _places(link, scope.groups)
-        states = link.source.producers.states(at)
-        writers = {
-            tp: ids
-            for tp, each in states.items()
-            if (ids := {one.id for one in each if obstacles.is_transactional(one, transactional)})
-        }
-        known = committed_groups(link.config.source, link.source, writers) if writers else {}
-        scope.forbidden += obstacles.of_committers(at, states, transactional, transacting, known)
+    return listing
 
 
 def _read_by(
-    link: OpenLink, listing: GroupListing, scope: PromotionScope
+    link: OpenLink, listing: GroupListing, scope: PromotionScope, *, back: bool
 ) -> dict[ClientGroup, set[TopicName]]:
     """Return the topics of each group."""
     groups = [each.group for each in listing.groups.values()]
@@ -150,7 +192,8 @@ def _read_by(
     offsets = link.source.groups.offsets(groups, known, telling=True)
     reads = {group: {tp.topic for tp in commits} for group, commits in offsets.items()}
     mine = {group: each for group, each in offsets.items() if reads[group] & scope.topics.keys()}
-    scope.forbidden += obstacles.of_commits(mine)
+    if back:
+        scope.forbidden += obstacles.of_commits(mine)
     with_members = [each for each in listing.groups.values() if each.has_members]
     for group, topics in link.source.groups.subscriptions(with_members).items():
         reads.setdefault(group, set()).update(topics)
@@ -167,11 +210,11 @@ def _places(
     link: OpenLink, groups: Mapping[ClientGroup, GroupState]
 ) -> dict[TopicPartition, list[ClientGroup]]:
     """Return the groups by the partition that keeps their offsets at the source."""
-    info = link.source.topics.find(_OFFSETS)
+    info = link.source.topics.find(OFFSETS)
     at: dict[TopicPartition, list[ClientGroup]] = defaultdict(list)
     for group in groups if info is not None else ():
         number = offsets_partition(group.name, len(info.partitions)) if info else 0
-        at[TopicPartition(_OFFSETS, number)].append(group)
+        at[TopicPartition(OFFSETS, number)].append(group)
     return at
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from towpath.model.nouns import ClusterId, LinkName, ProducerId, SourceOffset, TopicId, TopicName
 
-LEVEL = 8
+LEVEL = 9
 """The highest feature level that this program knows. It goes up by one with every addition to the
 ledger or to a mirror topic that an older program would damage or misread: that program then refuses
 the link. What an older program may pass over needs no new level.
@@ -32,7 +32,12 @@ Level 7: a link has a twin in the other direction, whose batches it leaves out. 
 would copy them back to where they came from. Only links with a twin need it.
 
 Level 8: topics went back to the source through a gateway. An older program would take them for
-promoted, and lead clients to the target. Only links that were asked for it need it."""
+promoted, and lead clients to the target. Only links that were asked for it need it.
+
+Level 9: transactional producers moved to the target through a gateway. An older program would lead
+them to the source. Only links that moved some need it."""
+TRANSACTIONS_LEVEL = 9
+"""The feature level of links that moved transactional producers through a gateway."""
 REVERT_LEVEL = 8
 """The feature level of links of which topics were asked to go back through a gateway."""
 TWIN_LEVEL = 7

@@ -152,6 +152,25 @@ class PromotedTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MovedTransactional:
+    """A transactional id at the cut: its identity on the cluster that is left, and on the other.
+
+    Attributes:
+        id: The transactional id.
+        left_id: Its producer id on the cluster that is left; `left_epoch`, the epoch.
+        there_id: Its producer id where it goes on; `there_epoch`, the epoch.
+        ended: How its last transaction ended, in Kafka's words.
+    """
+
+    id: str
+    left_id: int
+    left_epoch: int
+    there_id: int
+    there_epoch: int
+    ended: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Promoted:
     """Topics and groups that another cluster serves from now on: the point of no return.
 
@@ -168,6 +187,7 @@ class Promoted:
         back: They go back to the source.
         by: The link that copied them, "" for the gateway's own.
         stay: Groups that the target still serves, of those that could go back.
+        transactional: The transactional ids that move with them.
     """
 
     kind: ClassVar[str] = "promoted"
@@ -180,6 +200,7 @@ class Promoted:
     back: bool = False
     by: LinkName = NO_LINK
     stay: tuple[str, ...] = ()
+    transactional: tuple[MovedTransactional, ...] = ()
 
     @property
     def copied_by(self) -> LinkName:

@@ -1,0 +1,172 @@
+"""Moves of transactional ids: let open transactions end, and make the ids there. Blocking."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+
+from towpath.cluster.admin.transactions import ProducerEpoch
+from towpath.cluster.metadata import DescribedTransaction
+from towpath.gateway.broker_connections import BrokerConnection
+from towpath.gateway.promotion.promotion_resources import PromotionResources
+from towpath.gateway.promotion.promotion_scope import PromotionScope
+from towpath.gateway.promotion.undo_errors import UndoneError, undone
+from towpath.gateway.transaction_routes import TransactionHold, joined_beyond
+from towpath.ledger.entries import TRANSACTIONS_LEVEL, MovedTransactional
+from towpath.ledger.link import OpenLink
+from towpath.model.reasons import Reason, ReasonCode
+from towpath.runtime.deadline import Deadline
+
+Described = Mapping[str, DescribedTransaction]
+_PATIENCE = 30.0
+"""Seconds for one id there: its first one may have to wait for the topic of transactions."""
+_NAP = 0.02
+_LEAST = 1
+"""The lowest epoch of an id there: one below it is what fenced producers are given."""
+_MOST = 1000
+"""Epochs by which an id is raised at most that has the same producer id on both clusters."""
+
+
+class TransactionMove:
+    """Moves the transactional ids of a promotion.
+
+    Args:
+        at: What to work with.
+        link: The link that copies: the ids leave its source, and go on at its target.
+        scope: What moves.
+    """
+
+    def __init__(self, at: PromotionResources, link: OpenLink, scope: PromotionScope) -> None:
+        self._at, self._link, self._scope = at, link, scope
+        self._ids = at.gateway.routes.transactions
+        self._there: dict[str, ProducerEpoch] = {}
+        self._ended: Described = {}
+        self._hold = TransactionHold(
+            frozenset(scope.topics),
+            frozenset(group.name for group in scope.groups),
+            {*scope.transactional},
+        )
+
+    def prepare(self) -> None:
+        """Make all ids at the target.
+
+        Raises:
+            UndoneError: One of them is in use there.
+            ClusterError: The target refuses it.
+        """
+        if not self._scope.transactional:
+            return
+        self._at.link.raise_level(TRANSACTIONS_LEVEL)
+        here = self._describe(self._scope.transactional)
+        there = self._link.target.producers.described_transactions(here)
+        for name, each in sorted(there.items()):
+            if each.is_ongoing:
+                where = "has an open transaction on the cluster where it shall go on"
+                raise undone(ReasonCode.PROMOTE_TRANSACTIONS, who=name, where=where)
+        for each in here.values():
+            self._make(each)
+
+    def close(self, patience: Deadline, late: str) -> None:
+        """Hold new transactions, and wait until those that are open have ended.
+
+        Args:
+            patience: How long to wait.
+            late: How long that was, for people.
+
+        Raises:
+            UndoneError: One did not end in time.
+        """
+        begun = [*_ongoing(self._describe(self._hold.ids))]
+        self._at.call(lambda: self._begin(begun))
+        while True:
+            found = self._describe(self._all())
+            left = [*_ongoing(found)]
+            if not left and self._sealed(patience):
+                return
+            name = left[0] if left else "a producer"
+            what = f"the transaction of {name} had ended"
+            self._at.require(patience, undone(ReasonCode.PROMOTE_LATE, hold=late, what=what))
+            time.sleep(_NAP)
+
+    def records(self) -> tuple[MovedTransactional, ...]:
+        """Return the ids as they are on both clusters, for the record.
+
+        Raises:
+            UndoneError: One writes what does not move.
+        """
+        late = {*self._ended} - {*self._scope.transactional}
+        seen = self._at.call(self._ids.seen)
+        for name in sorted(late & seen.keys()):
+            for topic, group in joined_beyond(seen[name], self._hold.topics, self._hold.groups):
+                about = f"transactional id {name}"
+                if topic:
+                    why = Reason.of(
+                        ReasonCode.PROMOTE_TOGETHER, group=about, topic=topic, does="writes to"
+                    )
+                else:
+                    why = Reason.of(ReasonCode.PROMOTE_TOGETHER_GROUP, who=about, group=group)
+                raise UndoneError(why)
+        if late:
+            self._at.link.raise_level(TRANSACTIONS_LEVEL)
+        return tuple(self._record(each) for _, each in sorted(self._ended.items()))
+
+    def _record(self, each: DescribedTransaction) -> MovedTransactional:
+        there = self._make(each)
+        return MovedTransactional(
+            id=each.transactional_id,
+            left_id=each.producer,
+            left_epoch=each.epoch,
+            there_id=there.producer_id,
+            there_epoch=there.epoch,
+            ended=each.state,
+        )
+
+    def _make(self, here: DescribedTransaction) -> ProducerEpoch:
+        """Make an id there, under an epoch that no other meaning of the same pair can have."""
+        name = here.transactional_id
+        writer = self._link.target.producers.transactions(name, here.timeout_ms / 1000)
+        for _ in range(_MOST):
+            found = self._there.get(name)
+            if found is not None:
+                same = found.producer_id == here.producer
+                if found.epoch >= max(_LEAST, here.epoch if same else 0):
+                    return found
+            self._there[name] = writer.fence(Deadline.after(_PATIENCE))
+        where = "has the same producer id on both clusters, and too high an epoch"
+        raise undone(ReasonCode.PROMOTE_TRANSACTIONS, who=name, where=where)
+
+    def _begin(self, begun: Iterable[str]) -> None:
+        self._ids.opened(begun)
+        self._ids.hold = self._hold
+
+    def _all(self) -> set[str]:
+        return self._at.call(lambda: self._hold.ids | self._hold.late)
+
+    def _describe(self, names: Iterable[str]) -> Described:
+        return self._link.source.producers.described_transactions(names)
+
+    def _sealed(self, patience: Deadline) -> bool:
+        """Let nothing pass any more; return whether still no transaction is open."""
+
+        def seal() -> dict[BrokerConnection, int]:
+            self._hold.sealed = True
+            return self._at.gateway.drains.marks()
+
+        self._at.drain(self._at.call(seal), patience.left(), patience)
+        found = self._describe(self._all())
+        open_ones = [*_ongoing(found)]
+
+        def done() -> None:
+            if open_ones:
+                self._hold.sealed = False
+                self._at.gateway.wake()
+            else:
+                self._ids.ended(found)
+
+        self._at.call(done)
+        self._ended = found
+        return not open_ones
+
+
+def _ongoing(found: Described) -> Iterator[str]:
+    yield from sorted(name for name, each in found.items() if each.is_ongoing)

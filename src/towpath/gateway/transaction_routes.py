@@ -1,0 +1,181 @@
+"""Transactional ids: what they write, what of them is held, and where they are. Pure.
+
+A transactional id has its producer id and epoch from the coordinator of one cluster. When it moves,
+the gateway makes it on the other cluster; its client goes on with what it holds until it asks for a
+new epoch, which the other cluster gives. So of each id exactly one pair of producer id and epoch
+has to be translated, and only in the requests of clients.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
+
+from towpath.ledger.entries import MovedTransactional
+
+MOST = 50_000
+"""Transactional ids that are remembered: those that were heard of last."""
+
+
+@dataclass(slots=True)
+class SeenTransactional:
+    """What a transactional id did through this gateway.
+
+    Attributes:
+        producer: Its last producer id.
+        topics: The topics to which it wrote; `groups`, the groups whose offsets it committed.
+        is_open: Whether it has begun a transaction and not ended it.
+    """
+
+    producer: int = -1
+    topics: set[str] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+    is_open: bool = False
+
+
+@dataclass(slots=True)
+class TransactionHold:
+    """Transactions that may not begin, as their topics and groups move.
+
+    Attributes:
+        topics: The topics that move; `groups`, the groups.
+        ids: The transactional ids that move with them.
+        sealed: Whether nothing of them may pass, also of transactions that are open.
+        late: Other ids that wanted to begin a transaction for what moves.
+    """
+
+    topics: Set[str]
+    groups: Set[str]
+    ids: set[str]
+    sealed: bool = False
+    late: set[str] = field(default_factory=set)
+
+    def touches(self, name: str, topics: Iterable[str], groups: Iterable[str]) -> bool:
+        """Whether a request of a transactional id is about what moves."""
+        if name in self.ids:
+            return True
+        if self.topics.isdisjoint(topics) and self.groups.isdisjoint(groups):
+            return False
+        self.late.add(name)
+        return True
+
+
+@dataclass(slots=True)
+class TransactionRoutes:
+    """Where transactional ids are, and what of them is held.
+
+    Attributes:
+        hold: What is held, `None` while nothing is.
+        moved: The ids that the target serves, with what they were at the source.
+        stay: Other ids that write at the source to what is not promoted.
+        is_whole: Whether all topics of the link are promoted: new ids are the target's then.
+        most: How many ids are remembered.
+    """
+
+    hold: TransactionHold | None = None
+    moved: dict[str, MovedTransactional] = field(default_factory=dict)
+    stay: frozenset[str] = frozenset()
+    is_whole: bool = False
+    most: int = MOST
+    _seen: OrderedDict[str, SeenTransactional] = field(default_factory=OrderedDict)
+
+    def move(self, moved: Iterable[MovedTransactional]) -> None:
+        """Note ids that the target serves from now on."""
+        self.moved |= {each.id: each for each in moved}
+
+    def is_moved(self, name: str) -> bool:
+        """Whether the target serves a transactional id."""
+        return name in self.moved or (self.is_whole and name not in self.stay)
+
+    # What is held
+
+    def holds(self, name: str, topics: Iterable[str] = (), groups: Iterable[str] = ()) -> bool:
+        """Whether a request that may begin a transaction has to wait."""
+        hold = self.hold
+        if hold is None or self.is_moved(name) or not hold.touches(name, topics, groups):
+            return False
+        return hold.sealed or not self._of(name).is_open
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether no id may get a new epoch."""
+        return self.hold is not None and self.hold.sealed
+
+    # What was seen
+
+    def saw(
+        self, name: str, producer: int, topics: Iterable[str] = (), groups: Iterable[str] = ()
+    ) -> SeenTransactional:
+        """Note a request of a transactional id; return what is known of it."""
+        seen = self._seen.setdefault(name, SeenTransactional())
+        self._seen.move_to_end(name)
+        seen.producer = producer
+        seen.topics.update(topics)
+        seen.groups.update(groups)
+        if len(self._seen) > self.most:
+            self._seen.popitem(last=False)
+        return seen
+
+    def opened(self, names: Iterable[str]) -> None:
+        """Note transactions that are open at the source, of ids that were not heard of yet."""
+        for name in names:
+            self._seen.setdefault(name, SeenTransactional(is_open=True))
+
+    def ended(self, names: Iterable[str]) -> None:
+        """Note that no transaction of these ids is open."""
+        for name in names:
+            self._of(name).is_open = False
+
+    def seen(self) -> Mapping[str, SeenTransactional]:
+        """Return what transactional ids did through this gateway, as it is now."""
+        return {
+            name: SeenTransactional(each.producer, {*each.topics}, {*each.groups}, each.is_open)
+            for name, each in self._seen.items()
+        }
+
+    def copy(self) -> TransactionRoutes:
+        """Return a copy, for another thread."""
+        seen = OrderedDict(self.seen())
+        return TransactionRoutes(None, {**self.moved}, self.stay, self.is_whole, self.most, seen)
+
+    def _of(self, name: str) -> SeenTransactional:
+        return self._seen.get(name) or SeenTransactional()
+
+    # What ids are called
+
+    def identity(self, name: str, producer: int, epoch: int) -> tuple[int, int]:
+        """Return producer id and epoch by which the target knows what a client holds.
+
+        An epoch from before the one that moved becomes one that the target refuses, as the source
+        would have done.
+        """
+        known = self.moved.get(name)
+        if known is None or producer != known.left_id or epoch > known.left_epoch:
+            return producer, epoch
+        fenced = epoch < known.left_epoch
+        return known.there_id, known.there_epoch - fenced
+
+    def is_fenced(self, name: str, producer: int, epoch: int) -> bool:
+        """Whether a client holds an epoch from before the one that moved."""
+        known = self.moved.get(name)
+        return known is not None and producer == known.left_id and epoch < known.left_epoch
+
+    def has_ended(self, name: str, producer: int, epoch: int, *, committed: bool) -> bool:
+        """Whether the last transaction before the move ended so, of the one that moved."""
+        known = self.moved.get(name)
+        if known is None or (producer, epoch) != (known.left_id, known.left_epoch):
+            return False
+        return known.ended == (COMMITTED if committed else ABORTED)
+
+
+COMMITTED, ABORTED = "CompleteCommit", "CompleteAbort"
+"""States of transactions that have ended, in Kafka's words."""
+
+
+def joined_beyond(
+    seen: SeenTransactional, topics: Set[str], groups: Set[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield each topic and group of an id that is not among these; one of each pair is ""."""
+    yield from ((topic, "") for topic in sorted(seen.topics - topics))
+    yield from (("", group) for group in sorted(seen.groups - groups))

@@ -1,0 +1,54 @@
+"""Transactional producers move to the target between two transactions, and notice nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.clients.gateways import ends_of, promoted, served
+from tests.support.clients.moving import PARTITIONS
+from tests.support.clients.moving_transactions import (
+    Transactions,
+    require_processed,
+    require_whole_transactions,
+)
+from tests.support.here import Here
+from tests.support.kafka import create_topic, wait_until
+from tests.support.links import Link, end
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+
+def test_transactions_move_wholly_with_what_they_read(gateway_link: Link, here: Here) -> None:
+    link = gateway_link
+    inputs, output = (
+        create_topic(link.source.bootstrap, f"{link.name}.{name}", PARTITIONS)
+        for name in ("inputs", "output")
+    )
+    run, gateway = link.run_inside(), served(link)
+    traffic = Transactions(link.gateway.split("'")[1])
+    writer, app, group = f"{link.name}-writer", f"{link.name}-app", f"{link.name}-group"
+    try:
+        traffic.write(writer, inputs)
+        traffic.process(
+            app, group, inputs, output,
+            **{"heartbeat.interval.ms": 500, "session.timeout.ms": 6000},
+        )  # fmt: skip
+        traffic.go_on(writer, app)
+        wait_until(lambda: end(link.target, output) > 5, f"the run copies: {run.said}", 240)
+        told = here("promote", str(link.file), "--topics", inputs, "--dry-run", "-o", "json").json
+        assert {each["code"] for each in told["reasons"]} == {"PROMOTE_TOGETHER"}
+        done = promoted(here, link)
+        ends = ends_of(link.source, inputs), ends_of(link.source, output)
+        traffic.go_on(writer, app)
+        assert traffic.errors == []
+        gateway.kill9()
+        served(link)
+        traffic.go_on(writer, app)
+        traffic.end()
+    finally:
+        traffic.close()
+    assert traffic.failures == []
+    assert ends == (ends_of(link.source, inputs), ends_of(link.source, output))
+    require_whole_transactions(traffic, link.target.bootstrap, inputs)
+    require_processed(link.target.bootstrap, inputs, output)
+    print(f"held {done['held_ms']}; longest {max(map(max, traffic.waits.values())):.2f} s")  # noqa: T201

@@ -1,0 +1,340 @@
+"""Transactions go to the cluster of their transactional id, and begin on no other one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import google_crc32c
+import pytest
+from kafka.protocol.metadata import FindCoordinatorRequest
+from kafka.protocol.producer import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
+
+from tests.support.clients.promoted_routes import AT_SOURCE, LEADER, framed, promoted
+from tests.support.clients.steered import TargetClient, places, step
+from towpath.gateway.frames import FrameError
+from towpath.gateway.recoding import decoded
+from towpath.gateway.request_steps import RequestStep
+from towpath.gateway.routes import TARGET, Routes
+from towpath.gateway.transaction_routes import TransactionHold
+from towpath.ledger.entries import MovedTransactional
+from towpath.wire import plain
+from towpath.wire.header import BatchHeader
+
+MOVED = MovedTransactional(
+    id="app", left_id=5, left_epoch=3, there_id=9, there_epoch=1, ended="CompleteCommit"
+)
+NOT_COORDINATOR, OLD_EPOCH, INVALID_STATE = 16, 47, 48
+
+
+def moved() -> Routes:
+    routes = promoted()
+    routes.transactions.move([MOVED])
+    return routes
+
+
+def init(name: str = "app", producer: int = -1, epoch: int = -1) -> Any:
+    return InitProducerIdRequest(
+        transactional_id=name, transaction_timeout_ms=1, producer_id=producer, producer_epoch=epoch
+    )
+
+
+def add(topic: str, name: str = "app", producer: int = 5, epoch: int = 3) -> Any:
+    kind = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+    return AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=name,
+        v3_and_below_producer_id=producer,
+        v3_and_below_producer_epoch=epoch,
+        v3_and_below_topics=[kind(name=topic, partitions=[0])],
+    )
+
+
+def add_offsets(group: str, name: str = "app", epoch: int = 3) -> Any:
+    return AddOffsetsToTxnRequest(
+        transactional_id=name, producer_id=5, producer_epoch=epoch, group_id=group
+    )
+
+
+def commit_offsets(group: str, name: str = "app", epoch: int = 3) -> Any:
+    kind = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+    partition = kind.TxnOffsetCommitRequestPartition(
+        partition_index=0, committed_offset=1, committed_leader_epoch=-1, committed_metadata=""
+    )
+    return TxnOffsetCommitRequest(
+        transactional_id=name, group_id=group, producer_id=5, producer_epoch=epoch,
+        generation_id=-1, member_id="", group_instance_id=None,
+        topics=[kind(name="moved", partitions=[partition])],
+    )  # fmt: skip
+
+
+def end(name: str = "app", *, committed: bool = True, epoch: int = 3) -> Any:
+    return EndTxnRequest(
+        transactional_id=name, producer_id=5, producer_epoch=epoch, committed=committed
+    )
+
+
+def produce(topic: str, name: str = "app", producer: int = 5, epoch: int = 3) -> Any:
+    kind = ProduceRequest.TopicProduceData
+    batch = bytearray(
+        plain.encode(
+            [plain.Record(b"k", b"v", (), 1)],
+            producer_id=producer,
+            producer_epoch=epoch,
+            base_sequence=40,
+        )
+    )
+    batch[22] |= 1 << 4  # transactional; the checksum is no matter here
+    return ProduceRequest(
+        transactional_id=name,
+        acks=-1,
+        timeout_ms=1,
+        topic_data=[
+            kind(
+                name=topic,
+                partition_data=[kind.PartitionProduceData(index=0, records=bytes(batch))],
+            )
+        ],
+    )
+
+
+def sent(found: RequestStep | None, message: Any, version: int = 3) -> Any:
+    assert found is not None
+    (only,) = found.sends
+    return decoded(message, only.frame, version)
+
+
+def own(found: RequestStep | None, message: Any, version: int = 3) -> Any:
+    assert found is not None
+    assert found.own is not None
+    return decoded(message, found.own, version)
+
+
+def answered(found: RequestStep | None, answer: Any, version: int = 3) -> Any:
+    """Return a broker's answer as the client gets it."""
+    assert found is not None
+    (only,) = found.sends
+    assert only.change is not None
+    return decoded(type(answer), only.change(framed(answer, version), version), version)
+
+
+def added(code: int = 0) -> Any:
+    kind = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult
+    each = kind.AddPartitionsToTxnPartitionResult(partition_index=0, partition_error_code=code)
+    topics = [kind(name="t", results_by_partition=[each])]
+    return AddPartitionsToTxnResponse(throttle_time_ms=0, results_by_topic_v3_and_below=topics)
+
+
+def test_where_nothing_moved_transactions_pass_and_are_remembered() -> None:
+    routes = Routes()
+    for message in (init(), add("t"), add_offsets("g"), commit_offsets("g"), end()):
+        assert places(step(routes, message, 3)) == [AT_SOURCE]
+    seen = routes.transactions.seen()["app"]
+    assert (seen.producer, seen.topics, seen.groups) == (5, {"t"}, {"g"})
+
+
+def test_a_transactional_id_that_moved_has_its_coordinator_on_the_target() -> None:
+    def found(name: str) -> Any:
+        asked = FindCoordinatorRequest(key=name, key_type=1, coordinator_keys=[name])
+        return places(step(moved(), asked, 4))
+
+    assert found("app") == [TARGET]
+    assert found("other")[0].cluster is AT_SOURCE.cluster
+
+
+@pytest.mark.parametrize(
+    ("message", "answer", "code_of"),
+    [
+        (init(), InitProducerIdResponse, lambda said: said.error_code),
+        (
+            add("moved"),
+            AddPartitionsToTxnResponse,
+            lambda said: (
+                said.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+            ),
+        ),
+        (add_offsets("g"), AddOffsetsToTxnResponse, lambda said: said.error_code),
+        (
+            commit_offsets("g"),
+            TxnOffsetCommitResponse,
+            lambda said: said.topics[0].partitions[0].error_code,
+        ),
+        (end(), EndTxnResponse, lambda said: said.error_code),
+    ],
+)
+def test_a_client_is_sent_to_the_coordinator_where_its_id_is(
+    message: Any, answer: Any, code_of: Any
+) -> None:
+    assert code_of(own(step(moved(), message, 3), answer)) == NOT_COORDINATOR
+    back = promoted()
+    back.groups.clear()  # nothing of it moved, and it turns to the target all the same
+    found = step(back, message, 3, TargetClient())
+    assert code_of(own(found, answer)) == NOT_COORDINATOR
+
+
+def test_the_target_is_told_the_identity_that_it_gave() -> None:
+    routes = moved()
+    at = TargetClient()
+    asked = sent(step(routes, add("moved"), 3, at), AddPartitionsToTxnRequest)
+    assert (asked.v3_and_below_producer_id, asked.v3_and_below_producer_epoch) == (9, 1)
+    for message in (add_offsets("g"), commit_offsets("g"), end()):
+        asked = sent(step(routes, message, 3, at), type(message))
+        assert (asked.producer_id, asked.producer_epoch) == (9, 1)
+    asked = sent(step(routes, init(producer=5, epoch=3), 3, at), InitProducerIdRequest)
+    assert (asked.producer_id, asked.producer_epoch) == (9, 1)
+    asked = sent(step(routes, init(), 3, at), InitProducerIdRequest)
+    assert (asked.producer_id, asked.producer_epoch) == (-1, -1), "it begins anew"
+
+
+def test_what_the_target_gave_later_passes_as_it_is() -> None:
+    for producer, epoch in ((9, 2), (5, 4)):
+        asked = sent(
+            step(moved(), add("moved", producer=producer, epoch=epoch), 3, TargetClient()),
+            AddPartitionsToTxnRequest,
+        )
+        found = asked.v3_and_below_producer_id, asked.v3_and_below_producer_epoch
+        assert found == (producer, epoch)
+
+
+def test_a_producer_that_was_fenced_stays_fenced() -> None:
+    routes, at = moved(), TargetClient()
+    asked = sent(step(routes, add("moved", epoch=2), 3, at), AddPartitionsToTxnRequest)
+    found = asked.v3_and_below_producer_id, asked.v3_and_below_producer_epoch
+    assert found == (9, 0), "an epoch that the target has replaced"
+    said = own(step(routes, commit_offsets("g", epoch=2), 3, at), TxnOffsetCommitResponse)
+    assert said.topics[0].partitions[0].error_code == OLD_EPOCH
+    said = own(step(routes, produce("moved", epoch=2), 9), ProduceResponse, 9)
+    assert said.responses[0].partition_responses[0].error_code == OLD_EPOCH
+
+
+def test_records_of_a_transaction_go_where_its_id_is() -> None:
+    assert places(step(moved(), produce("moved"), 9)) == [LEADER]
+    assert places(step(moved(), produce("moved"), 9, TargetClient())) == [LEADER]
+    assert places(step(moved(), produce("other", "stays"), 9)) == [AT_SOURCE]
+
+
+def test_a_batch_has_the_identity_that_the_target_gave_and_its_sequence_stays() -> None:
+    asked = produce("moved")
+    data = asked.topic_data[0].partition_data[0]
+    data.records = plain_of(bytes(data.records))
+    found = sent(step(moved(), asked, 9), ProduceRequest, 9)
+    header = BatchHeader.read(memoryview(bytes(found.topic_data[0].partition_data[0].records)))
+    assert (header.producer_id, header.producer_epoch) == (9, 1)
+    assert header.base_sequence == 40
+
+
+def plain_of(records: bytes) -> bytes:
+    """Return a batch whose checksum is right."""
+    made = bytearray(records)
+    made[17:21] = google_crc32c.value(bytes(made[21:])).to_bytes(4, "big")
+    return bytes(made)
+
+
+def test_no_transaction_is_of_two_clusters() -> None:
+    for message in (add("moved", "stays"), add_offsets("g", "stays")):
+        with pytest.raises(FrameError, match="promoted without it"):
+            step(moved(), message, 3)
+    for message in (add("other"), add_offsets("h")):
+        with pytest.raises(FrameError, match="which is not promoted"):
+            step(moved(), message, 3, TargetClient())
+    with pytest.raises(FrameError, match="promoted without it"):
+        step(moved(), commit_offsets("g", "stays"), 3, TargetClient())
+    with pytest.raises(FrameError, match="topic moved, which was promoted without it"):
+        step(moved(), produce("moved", "stays"), 9)
+    with pytest.raises(FrameError, match="topic other, which is not promoted"):
+        step(moved(), produce("other"), 9, TargetClient())
+
+
+def test_the_end_of_a_transaction_whose_answer_was_lost_is_told_again() -> None:
+    def code(message: Any, said: int) -> Any:
+        answer = EndTxnResponse(throttle_time_ms=0, error_code=said)
+        return answered(step(moved(), message, 3, TargetClient()), answer).error_code
+
+    assert code(end(), INVALID_STATE) == 0, "the source has committed it"
+    assert code(end(committed=False), INVALID_STATE) == INVALID_STATE
+    assert code(end(epoch=2), INVALID_STATE) == INVALID_STATE
+    assert code(end(), OLD_EPOCH) == OLD_EPOCH
+
+
+def test_new_ids_begin_on_the_target_once_all_is_promoted() -> None:
+    routes = promoted()
+    routes.transactions.is_whole, routes.transactions.stay = True, frozenset({"stays"})
+    assert places(step(routes, init("new"), 3, TargetClient())) == [LEADER]
+    assert places(step(routes, init("stays"), 3)) == [AT_SOURCE]
+
+
+# While something moves
+
+
+def held(*ids: str) -> Routes:
+    routes = Routes()
+    hold = TransactionHold(frozenset({"t"}), frozenset({"g"}), {*ids})
+    routes.transactions.hold = hold
+    return routes
+
+
+def test_transactions_do_not_begin_while_what_they_write_moves() -> None:
+    routes = held("app")
+    for message in (add("t", "new"), add_offsets("g", "new"), commit_offsets("g", "late")):
+        assert step(routes, message, 3) is None
+    for message in (add("else"), add_offsets("else")):
+        assert step(routes, message, 3) is None, "all of an id that moves waits"
+    for message in (add("else", "new"), add_offsets("h", "new"), commit_offsets("h", "new")):
+        assert places(step(routes, message, 3)) == [AT_SOURCE]
+    hold = routes.transactions.hold
+    assert hold is not None
+    assert hold.late == {"new", "late"}
+    assert places(step(routes, init(), 3)) == [AT_SOURCE]
+
+
+def test_what_is_open_goes_on_to_its_end_until_all_is_sealed() -> None:
+    routes = Routes()
+    found = step(routes, add("t"), 3)
+    answered(found, added())
+    routes.transactions.hold = held("app").transactions.hold
+    for message in (add("t"), add_offsets("g"), commit_offsets("g")):
+        assert places(step(routes, message, 3)) == [AT_SOURCE]
+    answered(step(routes, end(), 3), EndTxnResponse(throttle_time_ms=0, error_code=0))
+    assert step(routes, add("t"), 3) is None, "the next one waits"
+    routes.transactions.opened(["app", "other"])
+    assert step(routes, add("t"), 3) is None, "what was heard of since is not older news"
+    assert places(step(routes, add("t", "other"), 3)) == [AT_SOURCE]
+    hold = routes.transactions.hold
+    assert hold is not None
+    hold.sealed = True
+    assert step(routes, add("t", "other"), 3) is None
+    assert step(routes, init("anybody"), 3) is None
+    assert places(step(routes, end(), 3)) == [AT_SOURCE]
+
+
+def test_a_transaction_that_did_not_begin_is_not_open() -> None:
+    routes = Routes()
+    answered(step(routes, add("t"), 3), added(51))
+    assert not routes.transactions.seen()["app"].is_open
+    answered(step(routes, add("t"), 3), added())
+    answered(step(routes, add("t"), 3), added(51))
+    assert routes.transactions.seen()["app"].is_open
+    began = InitProducerIdResponse(
+        throttle_time_ms=0, error_code=0, producer_id=5, producer_epoch=4
+    )
+    answered(step(routes, init(), 3), began)
+    assert not routes.transactions.seen()["app"].is_open
+
+
+def test_ids_that_were_heard_of_long_ago_are_forgotten() -> None:
+    ids = replace(Routes().transactions, most=2)
+    for name in ("a", "b", "a", "c"):
+        ids.saw(name, 1)
+    assert [*ids.seen()] == ["a", "c"]

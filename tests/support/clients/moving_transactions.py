@@ -1,0 +1,213 @@
+"""Transactional producers that know nothing but a gateway, while their cluster moves."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import TopicPartition as Place
+
+from tests.support.clients.moving import PARTITIONS, QUIET
+from tests.support.kafka import wait_until
+
+RECORDS = 3
+"""Records of a transaction in each partition."""
+
+
+@dataclass
+class Transactions:
+    """Producers that write in transactions, and some that read in them as well.
+
+    Attributes:
+        bootstrap: The gateway.
+        errors: What applications were told of connections.
+        failures: What they were told of their transactions and records.
+        committed: Each transaction that a producer committed, by its transactional id.
+        aborted: Those that it aborted.
+        waits: How long each transaction took, in seconds.
+    """
+
+    bootstrap: str
+    errors: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    committed: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    aborted: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    waits: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    _writing: threading.Event = field(default_factory=threading.Event)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _threads: list[threading.Thread] = field(default_factory=list)
+
+    def write(self, name: str, topic: str) -> None:
+        """Begin to write numbered transactions, of which every fourth is aborted."""
+        self._begin(self._write, name, topic)
+
+    def process(self, name: str, group: str, inputs: str, output: str, **more: Any) -> None:
+        """Begin to read a topic, to write each record to another, and to commit both at once."""
+        self._begin(self._process, name, group, inputs, output, more)
+
+    def end(self) -> None:
+        """End producers, and those that read what they wrote once they have read all."""
+        self._writing.set()
+        for each in self._threads:
+            if each.name in self.aborted:
+                each.join(60)
+        self._over.set()
+        for each in self._threads:
+            each.join(60)
+        assert not any(each.is_alive() for each in self._threads), "all end"
+
+    def close(self) -> None:
+        """End all at once."""
+        self._writing.set()
+        self._over.set()
+        for each in self._threads:
+            each.join(10)
+
+    def go_on(self, *names: str, count: int = 3) -> None:
+        """Wait until each has committed some more transactions."""
+        known = {name: len(self.committed[name]) for name in names}
+        wait_until(
+            lambda: all(len(self.committed[name]) >= known[name] + count for name in names),
+            f"transactions go on: {self.failures}",
+            60,
+        )
+
+    def _begin(self, what: Callable[..., None], *about: Any) -> None:
+        def run() -> None:
+            try:
+                what(*about)
+            except KafkaException as error:
+                self.failures.append(f"{about[0]}: {error}")
+
+        thread = threading.Thread(target=run, name=str(about[0]), daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _told(self, error: Any) -> None:
+        self.errors.append(str(error))
+
+    def _producer(self, name: str) -> Producer:
+        config: dict[str, Any] = {"bootstrap.servers": self.bootstrap, "linger.ms": 2}
+        config["transactional.id"] = name
+        # Else librdkafka 2.16 waits for ever for a group's coordinator once all brokers were away.
+        config["metadata.recovery.strategy"] = "none"
+        producer = Producer({**config, **QUIET, "error_cb": self._told})
+        producer.init_transactions(60)
+        return producer
+
+    def _write(self, name: str, topic: str) -> None:
+        producer, number = self._producer(name), 0
+        while not self._writing.is_set():
+            begun = time.monotonic()
+            producer.begin_transaction()
+            for partition in range(PARTITIONS):
+                for n in range(RECORDS):
+                    value = json.dumps([name, number, partition, n])
+                    producer.produce(topic, value, partition=partition, on_delivery=self._delivered)
+                producer.poll(0)
+            if number % 4 == 3:
+                producer.flush(60)
+                producer.abort_transaction(60)
+                self.aborted[name].append(number)
+            else:
+                producer.commit_transaction(60)
+                self.committed[name].append(number)
+            self.waits[name].append(time.monotonic() - begun)
+            number += 1
+            time.sleep(0.05)
+
+    def _delivered(self, error: KafkaError | None, _: Any) -> None:
+        if error is not None:
+            self.failures.append(str(error))
+
+    def _process(
+        self, name: str, group: str, inputs: str, output: str, more: dict[str, Any]
+    ) -> None:
+        producer, number = self._producer(name), 0
+        config = {"bootstrap.servers": self.bootstrap, "group.id": group, **QUIET, **more}
+        config |= {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
+        config |= {"isolation.level": "read_committed", "error_cb": self._told}
+        consumer = Consumer(config)
+        consumer.subscribe([inputs])
+        while True:
+            is_last = self._over.is_set()
+            found = [each for each in consumer.consume(50, 0.2) if each.error() is None]
+            if not found and is_last:
+                break
+            if not found:
+                continue
+            begun = time.monotonic()
+            producer.begin_transaction()
+            for each in found:
+                value = json.dumps([each.partition(), each.offset()])
+                producer.produce(
+                    output, value, partition=each.partition() or 0, on_delivery=self._delivered
+                )
+            positions = [
+                each for each in consumer.position(consumer.assignment()) if each.offset >= 0
+            ]
+            producer.send_offsets_to_transaction(
+                [Place(each.topic, each.partition, each.offset) for each in positions],
+                consumer.consumer_group_metadata(),
+                60,
+            )
+            producer.commit_transaction(60)
+            self.committed[name].append(number)
+            self.waits[name].append(time.monotonic() - begun)
+            number += 1
+        consumer.close()
+
+
+def committed_values(bootstrap: str, topic: str) -> list[tuple[int, int, Any]]:
+    """Return partition, offset and value of what a consumer of committed records sees."""
+    config = {"bootstrap.servers": bootstrap, "group.id": "reader", **QUIET}
+    consumer = Consumer(
+        {**config, "isolation.level": "read_committed", "enable.partition.eof": True}
+    )
+    consumer.assign([Place(topic, number, 0) for number in range(PARTITIONS)])
+    found, ended = list[tuple[int, int, Any]](), set[int]()
+    while len(ended) < PARTITIONS:
+        message = consumer.poll(10)
+        assert message is not None, f"{topic} ends"
+        error = message.error()
+        if error is not None:
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            ended.add(message.partition() or 0)
+            continue
+        value = json.loads(message.value() or b"")
+        found.append((message.partition() or 0, message.offset() or 0, value))
+    consumer.close()
+    return found
+
+
+def require_whole_transactions(traffic: Transactions, bootstrap: str, topic: str) -> None:
+    """Fail unless a cluster shows each committed transaction once and wholly, and no other."""
+    found = [(*value,) for _, _, value in committed_values(bootstrap, topic)]
+    names = {name for name in traffic.committed if name in traffic.aborted}
+    wanted = [
+        (name, number, partition, n)
+        for name in names
+        for number in traffic.committed[name]
+        for partition in range(PARTITIONS)
+        for n in range(RECORDS)
+    ]
+    assert Counter(found) == Counter(wanted), "none is lost, doubled, aborted or half"
+    for name in names:
+        for partition in range(PARTITIONS):
+            own = [each[1::2] for each in found if (each[0], each[2]) == (name, partition)]
+            assert own == sorted(own), "none overtook another"
+
+
+def require_processed(bootstrap: str, inputs: str, output: str) -> None:
+    """Fail unless each committed record of a topic was written once to another."""
+    wanted = Counter(
+        (partition, offset) for partition, offset, _ in committed_values(bootstrap, inputs)
+    )
+    found = Counter((*value,) for _, _, value in committed_values(bootstrap, output))
+    assert found == wanted, "each record is processed once"
