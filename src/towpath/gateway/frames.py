@@ -18,7 +18,7 @@ SMALLEST = 10
 
 _SIZE = struct.Struct(">i")
 _HEADER = struct.Struct(">ihhih")
-_FLEXIBLE_PRODUCE = 9
+_TRANSACTIONAL_PRODUCE, _FLEXIBLE_PRODUCE = 3, 9
 _ACKS = struct.Struct(">h")
 
 
@@ -126,7 +126,7 @@ def client_id(frame: bytes | bytearray, of: Head) -> str:
 
 
 def acks_of(frame: bytes | bytearray, of: Head) -> int:
-    """Return `acks` of a Produce request, version 3 or newer; with 0 there is no answer.
+    """Return `acks` of a Produce request; with 0 there is no answer.
 
     Raises:
         FrameError: It ends before that.
@@ -145,6 +145,8 @@ def with_acks(frame: bytearray, of: Head, wanted: int) -> bytearray:
 
 def _acks_at(frame: bytes | bytearray, of: Head) -> int:
     at = of.end
+    if of.version < _TRANSACTIONAL_PRODUCE:
+        return at
     try:
         if of.version >= _FLEXIBLE_PRODUCE:
             if frame[at] == 0 and frame[at + 1] == 0:  # no tags, no transactional id: nearly all
