@@ -160,7 +160,7 @@ class Watch:
                 seen.own, seen.of_children = sum(times[:2]), sum(times[2:4])
                 seen.peak = max(seen.peak, _peak(process))
                 # A process that was just forked has the command of its parent.
-                seen.role = _role(process, self._pid) or seen.role
+                seen.role = role_of(process, self._pid) or seen.role
             except (psutil.Error, OSError):
                 continue
             self._seen[key] = seen
@@ -169,7 +169,8 @@ class Watch:
             seen.alive = key in alive
 
 
-def _role(process: Any, root: int) -> str:
+def role_of(process: Any, root: int) -> str:
+    """Return what a process below `root` is, "" if it has ended."""
     words = process.cmdline()
     if not words:
         return ""  # it has ended

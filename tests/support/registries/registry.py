@@ -173,6 +173,11 @@ class LocalRegistry(RegistryClient):
         env = {"GOMEMLIMIT": memory}
         self._process = serving(command, self.port, folder / "registry.log", env)
 
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
     def stop(self) -> None:
         """End it."""
         end(self._process)
