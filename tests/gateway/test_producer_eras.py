@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.gateway.producer_eras import FIRST_ID, IDS, own, stamped, told
+from towpath.gateway.producer_eras import FIRST_ID, IDS, canonical, own, stamped, told
 from towpath.wire import plain
 from towpath.wire.header import BatchHeader
 
@@ -47,3 +47,11 @@ def test_a_damaged_batch_stays_as_it_is_so_that_the_broker_finds_out() -> None:
     damaged = bytearray(batch(FIRST_ID + 5))
     damaged[-1] ^= 1
     assert stamped(bytes(damaged), 1) == bytes(damaged)
+
+
+def test_a_producer_of_the_source_has_an_id_of_the_gateway_s_elsewhere() -> None:
+    numbers = [0, 1, 2, 1000, (1 << 40) - 1]
+    ids = [canonical(each) for each in numbers]
+    assert all(FIRST_ID <= each < FIRST_ID + IDS for each in ids)
+    assert len({*ids, *(told(each, 1) for each in ids)}) == 2 * len(numbers)
+    assert [canonical(each) for each in (-1, 1 << 40, FIRST_ID + 3)] == [-1, 1 << 40, FIRST_ID + 3]

@@ -280,6 +280,8 @@ class ClientConnection(asyncio.Protocol):
         for number, sent in enumerate(step.sends):
             self._send(due, number, sent, asked)
         self._give()
+        if step.last:
+            self.retire()
         return True
 
     def _step(self, frame: bytearray, asked: Head) -> RequestStep | None:

@@ -11,7 +11,7 @@ from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.cluster.connect.exchange import address_text
 from towpath.gateway.cluster_greeting import look
-from towpath.gateway.config_section import gateway_section
+from towpath.gateway.config_section import gateway_section, require_adoptable
 from towpath.gateway.gateway_counts import GatewayMeter, measured
 from towpath.gateway.json_outputs import GatewayJson, RelayedNodeJson
 from towpath.gateway.promotion.promotion_thread import PromotionThread
@@ -35,6 +35,7 @@ def gateway(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     section = gateway_section(config)
     with stopping() as stop:
         behind = look(config)
+        require_adoptable(section, behind.brokers)
         with open_link(config) as link:
             ended = asyncio.run(_serve(link, section, behind, stop))
     counts = ended.counts

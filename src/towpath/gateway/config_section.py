@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from towpath.cluster.connect.exchange import address_text
+from towpath.cluster.metadata import Broker
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings import LinkConfig
+from towpath.settings.address import host_and_port
 from towpath.settings.sections.gateway import GatewayConfig
 
 
@@ -22,4 +27,46 @@ def gateway_section(config: LinkConfig) -> GatewayConfig:
             " Towpath; a gateway needs a listener of the source without client certificates"
         )
         raise ConfigError((ConfigProblem("source.tls.cert", why),))
+    _require_another_way(config, config.gateway)
     return config.gateway
+
+
+def _require_another_way(config: LinkConfig, section: GatewayConfig) -> None:
+    """Raise if the gateway would reach the source under addresses that it listens on itself.
+
+    Raises:
+        ConfigError: It would.
+    """
+    taken = {section.address, *(section.named.values() if section.adopt else ())}
+    for at in config.source.bootstrap:
+        if host_and_port(at) in taken:
+            why = (
+                f"names {at}, where the gateway listens itself: name a listener of the"
+                " source with other addresses"
+            )
+            raise ConfigError((ConfigProblem("source.bootstrap", why),))
+
+
+def require_adoptable(section: GatewayConfig, brokers: Iterable[Broker]) -> None:
+    """Raise if a gateway cannot take the place of all brokers of the source.
+
+    Raises:
+        ConfigError: The file does not name a broker, or the source tells addresses on which the
+            gateway listens.
+    """
+    if not section.adopt:
+        return
+    problems = []
+    for broker in brokers:
+        at = broker.host, broker.port
+        if broker.id not in section.named:
+            why = f"does not name broker {broker.id} of the source, whose clients would be left"
+            problems.append(ConfigProblem("gateway.nodes", why))
+        if at in section.named.values():
+            why = (
+                f"the source tells {address_text(at)} for broker {broker.id}, where the gateway"
+                " listens itself: name a listener of the source with other addresses"
+            )
+            problems.append(ConfigProblem("source.bootstrap", why))
+    if problems:
+        raise ConfigError(tuple(problems))

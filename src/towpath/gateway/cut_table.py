@@ -13,7 +13,7 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from towpath.gateway.producer_eras import own
+from towpath.gateway.producer_eras import canonical, own
 from towpath.ledger.entries import PromotedTopic
 
 _SEQUENCES = 1 << 31
@@ -107,7 +107,7 @@ class CutTable:
         for topic in topics:
             for each in topic.partitions:
                 for last in each.producers:
-                    key = (topic.topic, each.partition), own(last.id, topic.era)
+                    key = (topic.topic, each.partition), canonical(own(last.id, topic.era))
                     self._known[key] = _Known(last.epoch, last.sequence)
 
     def judge(self, place: Place, batch: SentBatch) -> CutVerdict:

@@ -151,7 +151,7 @@ def _acks_at(frame: bytes | bytearray, of: Head) -> int:
         if of.version >= _FLEXIBLE_PRODUCE:
             if frame[at] == 0 and frame[at + 1] == 0:  # no tags, no transactional id: nearly all
                 return at + 2
-            at = _after_tags(frame, at)
+            at = after_tags(frame, at)
             size, at = uvarint(frame, at)
             return at + max(size - 1, 0)
         (size,) = _ACKS.unpack_from(frame, at)
@@ -177,7 +177,12 @@ def uvarint(data: bytes | bytearray, at: int) -> tuple[int, int]:
     raise FrameError("a number of more than five bytes")
 
 
-def _after_tags(data: bytes | bytearray, at: int) -> int:
+def after_tags(data: bytes | bytearray, at: int) -> int:
+    """Return the position after tagged fields.
+
+    Raises:
+        IndexError: The data ends before them.
+    """
     number, at = uvarint(data, at)
     for _ in range(number):
         _, at = uvarint(data, at)

@@ -12,9 +12,11 @@ from kafka.protocol.producer import InitProducerIdResponse
 from towpath.cluster.codes import UNSUPPORTED_VERSION
 from towpath.cluster.connect.exchange import Versions
 from towpath.gateway.apis import Api
+from towpath.gateway.cluster_check import CHECKED, is_elsewhere, versions_answer
 from towpath.gateway.frames import Head
 from towpath.gateway.producer_eras import FIRST_ID, IDS
 from towpath.gateway.request_changes import initial
+from towpath.model.nouns import ClusterId
 
 _EPOCH = 0
 
@@ -24,10 +26,16 @@ class OwnAnswers:
 
     Args:
         relayed: Lowest and highest version of each request that clients may send.
+        checked: The cluster id that clients must believe in, `None` where they are not asked, and
+            their newest question is answered in an older form.
     """
 
-    def __init__(self, relayed: Mapping[int, tuple[int, int]]) -> None:
-        self._relayed = dict(relayed)
+    def __init__(
+        self, relayed: Mapping[int, tuple[int, int]], checked: ClusterId | None = None
+    ) -> None:
+        self._relayed, self._checked = dict(relayed), checked
+        if checked is not None:
+            self._relayed[Api.API_VERSIONS] = 0, CHECKED
         self._random = random.SystemRandom()
 
     def answer(self, frame: bytearray, head: Head) -> bytes | None:
@@ -37,7 +45,7 @@ class OwnAnswers:
             FrameError: The request cannot be decoded.
         """
         if head.key == Api.API_VERSIONS:
-            return self._versions(head)
+            return self._versions(frame, head)
         if head.key == Api.INIT_PRODUCER_ID and self.takes(head):
             return self._producer_id(frame, head)
         return None
@@ -56,19 +64,23 @@ class OwnAnswers:
         low, high = self._relayed.get(head.key, (0, -1))
         return low <= head.version <= high
 
-    def _versions(self, head: Head) -> bytes:
+    def _versions(self, frame: bytearray, head: Head) -> bytes:
         """Answer ApiVersions; a newer version than ours gets ours in version 0 (KIP-511).
 
         Features are left out: clients would use transactions of KIP-890, which name topics by ids.
+
+        Raises:
+            FrameError: The request cannot be decoded.
         """
+        keys = [
+            ApiVersionsResponse.ApiVersion(api_key=key, min_version=low, max_version=high)
+            for key, (low, high) in sorted(self._relayed.items())
+        ]
+        if self._checked is not None and head.version == CHECKED:
+            elsewhere = is_elsewhere(frame, head, self._checked)
+            return versions_answer(keys, head, is_elsewhere=elsewhere)
         known = self.takes(head)
-        answer = ApiVersionsResponse(
-            error_code=0 if known else UNSUPPORTED_VERSION,
-            api_keys=[
-                ApiVersionsResponse.ApiVersion(api_key=key, min_version=low, max_version=high)
-                for key, (low, high) in sorted(self._relayed.items())
-            ],
-        )
+        answer = ApiVersionsResponse(error_code=0 if known else UNSUPPORTED_VERSION, api_keys=keys)
         return _framed(answer, head.version if known else 0, head.correlation)
 
     def _producer_id(self, frame: bytearray, head: Head) -> bytes | None:

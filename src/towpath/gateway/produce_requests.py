@@ -14,6 +14,7 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from towpath.gateway.cut_table import Place, SentBatch
 from towpath.gateway.frames import FrameError
+from towpath.gateway.producer_eras import canonical
 from towpath.gateway.recoding import decoded
 
 _HEADER = struct.Struct(">i4xi")
@@ -51,6 +52,15 @@ def batches(asked: Any) -> dict[Place, SentBatch]:
     }
 
 
+def producers(frame: bytes | bytearray, version: int) -> set[int]:
+    """Return the ids of the producers in a Produce request, as the gateway knows them.
+
+    Raises:
+        FrameError: It is no such request.
+    """
+    return {canonical(each.producer) for each in batches(opened(frame, version)).values()}
+
+
 def batch(records: bytes) -> SentBatch:
     """Read the header of a record batch.
 
@@ -64,7 +74,9 @@ def batch(records: bytes) -> SentBatch:
         raise FrameError("a Produce request of several batches for a partition")
     producer, epoch, sequence, count = _PRODUCER.unpack_from(records, _PRODUCER_AT)
     (attributes,) = struct.unpack_from(">h", records, _ATTRIBUTES_AT)
-    return SentBatch(producer, epoch, sequence, count, bool(attributes & _TRANSACTIONAL))
+    if attributes & _TRANSACTIONAL:
+        return SentBatch(producer, epoch, sequence, count, transactional=True)
+    return SentBatch(canonical(producer), epoch, sequence, count)
 
 
 def part(asked: Any, places: Iterable[Place], stamp: Callable[[str, bytes], bytes]) -> bytes:

@@ -128,8 +128,8 @@ class ProduceSteering:
         if batch.transactional:
             of = asked.transactional_id or "", batch.producer, batch.epoch
             return written_by(records, *self._routes.transactions.identity(*of))
-        era = self._routes.eras.get(topic, 0)
-        return stamped(records, era) if era else records
+        era = self._routes.eras.get(topic)
+        return stamped(records, era) if era is not None else records
 
     def _sent(
         self,

@@ -22,9 +22,32 @@ IDS = 1 << 61
 _STRIDE = 0x1B873593CC9E2D51 % IDS | 1
 """What is added to ids in each era, modulo their number. Ids are drawn at random, so ids of one era
 meet those of another as rarely as two of one era do."""
+_ADOPTED = 0x2545F4914F6CDD1D % IDS | 1
+"""What makes an id of the gateway's of one that the source gave; odd, so that it can be undone."""
 _CRC_AT, _SUMMED_AT, _PRODUCER_AT = 17, 21, 43
 _CRC = struct.Struct(">I")
 _PRODUCER = struct.Struct(">qh")
+
+
+_COUNTED = 1 << 40
+"""Below this, brokers count the ids that they give."""
+
+
+def is_adopted(producer: int) -> bool:
+    """Return whether a producer may have its id from a cluster, not from a gateway or a mirror."""
+    return 0 <= producer < _COUNTED
+
+
+def canonical(producer: int) -> int:
+    """Return the id by which the gateway knows a producer that is not transactional.
+
+    One that had its id from the source, before the gateway took over its addresses, is known to
+    other clusters and in later eras by an id of the gateway's: the target gives the same numbers
+    to others. No two ids become one.
+    """
+    if is_adopted(producer):
+        return FIRST_ID + (producer * _ADOPTED + _STRIDE // 2) % IDS
+    return producer
 
 
 def told(producer: int, era: int) -> int:
@@ -40,12 +63,12 @@ def own(producer: int, era: int) -> int:
 
 
 def stamped(records: bytes, era: int) -> bytes:
-    """Return a record batch with the producer id of an era.
+    """Return a record batch, of no transaction, with the producer id of an era.
 
     A batch that is damaged stays as it is: the broker finds that out.
     """
     producer, epoch = _PRODUCER.unpack_from(records, _PRODUCER_AT)
-    return written_by(records, told(producer, era), epoch)
+    return written_by(records, told(canonical(producer), era), epoch)
 
 
 def written_by(records: bytes, producer: int, epoch: int) -> bytes:

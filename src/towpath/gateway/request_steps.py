@@ -36,9 +36,11 @@ class RequestStep(NamedTuple):
         sends: What goes to brokers.
         join: Makes one answer of theirs, `None` where there is one that passes.
         silent: Whether the client expects no answer.
+        last: Whether the connection ends behind the answer.
     """
 
     own: bytes | None = None
     sends: tuple[Sent, ...] = ()
     join: Joined | None = None
     silent: bool = False
+    last: bool = False

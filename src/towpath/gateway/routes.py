@@ -68,6 +68,7 @@ class Routes:
         transactions: Transactional ids, and what of them is held.
         seen: Members that were heard of through this gateway.
         logins: Logins of clients that clusters accepted.
+        noted: The producers whose batches passed lately, `None` while nobody wants to know.
         source_away: Whether the source does not answer: what is promoted is served without it.
     """
 
@@ -89,6 +90,7 @@ class Routes:
     transactions: TransactionRoutes = field(default_factory=TransactionRoutes)
     seen: SeenMembers = field(default_factory=SeenMembers)
     logins: SeenLogins = field(default_factory=SeenLogins)
+    noted: set[int] | None = None
     source_away: bool = False
 
     @property

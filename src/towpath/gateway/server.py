@@ -87,7 +87,7 @@ class Gateway:
     """
 
     def __init__(self, config: LinkConfig, section: GatewayConfig, behind: Behind) -> None:
-        self._config, self._host = config, section.address[0]
+        self._config, self._section = config, section
         self._loop = asyncio.get_running_loop()
         self._tls = listener_context(section.tls) if section.tls is not None else None
         self._listeners: list[socket.socket] = []
@@ -112,10 +112,17 @@ class Gateway:
             Cluster.SOURCE: AnswerChanges(self.nodes, behind.cluster, merging),
             Cluster.TARGET: AnswerChanges(self.targets, behind.cluster, SourceBrokers(self.nodes)),
         }
-        self._own = OwnAnswers(relayed(behind.versions))
+        checked = behind.cluster if section.adopt else None
+        self._own = OwnAnswers(relayed(behind.versions), checked)
         asking = {each for each in Cluster if self._cluster(each).sasl is not None}
         steering = Steering(
-            self._own, answers, self.routes, self.wake, self.leaving, logins=bool(asking)
+            self._own,
+            answers,
+            self.routes,
+            self.wake,
+            self.leaving,
+            logins=bool(asking),
+            adopts=section.adopt,
         )
         self._logins = LoginSteering(steering, answers, self.routes, asking) if asking else None
         self._steering = self._logins or steering
@@ -249,7 +256,7 @@ class Gateway:
         section = "nodes" if cluster is Cluster.SOURCE else "targets"
 
         def opened(number: int, node: RelayedNode) -> None:
-            at = self._host, node.shown[1]
+            at = self._section.listener_of(node.shown, of_source=cluster is Cluster.SOURCE)
             self._listen(at, f"gateway.{section}.{number}", BrokerPlace(cluster, number))
 
         return opened

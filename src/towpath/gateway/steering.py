@@ -18,7 +18,7 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-from towpath.gateway import steering_answers
+from towpath.gateway import produce_requests, steering_answers
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import Api
 from towpath.gateway.frames import FrameError, Head, acks_of, with_acks
@@ -47,6 +47,7 @@ class Steering:
         wake: Called when requests that wait may go on.
         leaving: Which clients are shown the target's own brokers.
         logins: Whether clients log in.
+        adopts: Whether clients may come from the source itself.
     """
 
     def __init__(
@@ -58,7 +59,9 @@ class Steering:
         leaving: LeavingClients | None = None,
         *,
         logins: bool = False,
+        adopts: bool = False,
     ) -> None:
+        self._adopts = adopts
         self._own, self._answers, self._routes = own, answers, routes
         self._send = RequestSending(answers)
         self._leaving = leaving or LeavingClients(routes, lambda: 0.0)
@@ -106,6 +109,8 @@ class Steering:
             # The answer to it is kept from the client, and tells that the broker has done it.
             frame = with_acks(frame, asked, 1)
         routes = self._routes
+        if routes.noted is not None:
+            routes.noted |= produce_requests.producers(frame, asked.version)
         if routes.held or routes.eras:
             step, passes = self._producing.step(frame, asked, client, silent=silent)
             if not passes:
@@ -123,7 +128,7 @@ class Steering:
             else routes.is_id_elsewhere(topic.topic_id, cluster)
             for topic in asked.topics
         ):
-            return RequestStep(own=steering_answers.elsewhere(asked, head))
+            return self._elsewhere(steering_answers.elsewhere(asked, head), client)
         goes_on = head.version >= _FETCH_SESSIONS and asked.session_epoch > 0
         if goes_on and client.whole_at != routes.turns:
             return RequestStep(own=steering_answers.no_session(head))
@@ -133,8 +138,18 @@ class Steering:
     def _list(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
         cluster = client.home.cluster
         if any(self._routes.is_elsewhere(topic.name, cluster) for topic in asked.topics):
-            return RequestStep(own=steering_answers.offsets_elsewhere(asked, head))
+            return self._elsewhere(steering_answers.offsets_elsewhere(asked, head), client)
         return self._send.to(client.home, frame, head)
+
+    def _elsewhere(self, own: bytes, client: RelayedClient) -> RequestStep:
+        """Say that partitions are elsewhere.
+
+        A client that was adopted may know this broker by the id that it has on the source, which a
+        broker of the target has as well. Java stays on a connection although the address of its
+        broker is another one now, so the connection ends.
+        """
+        is_last = self._adopts and client.home.cluster is Cluster.SOURCE
+        return RequestStep(own=own, last=is_last)
 
     # Where things are
 

@@ -242,3 +242,12 @@ def test_what_the_target_lacks_and_has_too_much() -> None:
     assert lags({TP: 5, other: 5}, {TP: 5, other: 5}) == {}
     assert lags({TP: 5, other: 5}, {TP: 4, other: 7}) == {TP: 1, other: -2}
     assert lags({TP: 5}, {}) == {TP: 6}
+
+
+def test_a_gateway_that_took_over_addresses_knows_nobody_by_ids_of_the_source() -> None:
+    states: Answers[TopicPartition, tuple[ProducerState, ...]] = Answers({TP: (state(7),)}, {})
+    assert codes(obstacles.of_producers(states, {}, NOW)) == [ReasonCode.PROMOTE_DIRECT]
+    assert codes(obstacles.of_producers(states, {}, NOW, adopts=True)) == []
+    other: Answers[TopicPartition, tuple[ProducerState, ...]]
+    other = Answers({TP: (state(1 << 41),)}, {})
+    assert codes(obstacles.of_producers(other, {}, NOW, adopts=True)) == [ReasonCode.PROMOTE_DIRECT]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
 from towpath.gateway.client_logins import ClientLogin
-from towpath.gateway.producer_eras import FIRST_ID
+from towpath.gateway.producer_eras import FIRST_ID, is_adopted
 from towpath.gateway.promotion.committed_groups import CommittedGroups
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import GatewaySign
@@ -117,6 +117,7 @@ def of_producers(
     now: int,
     *,
     back: bool = False,
+    adopts: bool = False,
 ) -> Iterator[Reason]:
     """Yield a reason for each producer that cannot move.
 
@@ -125,6 +126,7 @@ def of_producers(
         transactional: The transactional ids of the source, by producer id.
         now: Now, in ms since 1970.
         back: They are to go back; transactional ones cannot.
+        adopts: Whether producers come through the gateway with ids of the source.
     """
     for tp, error in states.failed.items():
         text = f"the producers of {tp} are unknown: {error}"
@@ -132,11 +134,12 @@ def of_producers(
     names, direct, count = set[str](), set[TopicPartition](), 0
     for tp, found in states.items():
         for each in found:
-            count += each.id >= FIRST_ID
+            is_relayed = each.id >= FIRST_ID or (adopts and is_adopted(each.id))
+            count += is_relayed
             if is_transactional(each, transactional):
                 if back or _is_unknown(each, transactional, now):
                     names.add(transactional.get(each.id, f"of producer id {each.id}"))
-            elif each.id < FIRST_ID and now - each.last_timestamp < RECENT and not _is_over(each):
+            elif not is_relayed and now - each.last_timestamp < RECENT and not _is_over(each):
                 direct.add(tp)
     for name in sorted(names):
         yield Reason.of(ReasonCode.PROMOTE_TRANSACTIONS, who=name, where="wrote to these topics")

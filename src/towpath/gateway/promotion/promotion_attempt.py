@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from towpath.gateway.promotion.direct_writers import require_no_direct_writers
 from towpath.gateway.promotion.gateway_book import done_state
 from towpath.gateway.promotion.group_move import MEMBERS, GroupMove
 from towpath.gateway.promotion.mirroring_end import close_topics
@@ -81,6 +82,8 @@ class PromotionAttempt:
         self._show()
         self._near()
         self._groups.present()
+        if section.adopt and not self._asked.back:
+            require_no_direct_writers(self._at, self._link, self._scope.partitions)
         self._transactions.prepare()
         self._began = time.monotonic()
         self._groups.gather()

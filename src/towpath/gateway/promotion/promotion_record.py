@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 
 from towpath.cluster.metadata import Answers, ProducerState
-from towpath.gateway.producer_eras import FIRST_ID
+from towpath.gateway.producer_eras import FIRST_ID, is_adopted
 from towpath.gateway.promotion.obstacles import is_transactional
 from towpath.gateway.promotion.promotion_scope import PromotionScope
 from towpath.gateway.promotion.undo_errors import undone, unknown
@@ -49,6 +49,8 @@ def record_of(
         ClusterError: The cluster does not answer.
         UndoneError: A topic is another one than before, or somebody writes in transactions.
     """
+    section = link.config.gateway
+    adopts = section is not None and section.adopt and not asked.back
     found = link.source.producers.states(scope.partitions, patience=patience)
     for tp, error in found.failed.items():
         raise unknown(f"the producers of {tp} are", error)
@@ -58,7 +60,7 @@ def record_of(
         link=asked.link,
         name=asked.name,
         topics=tuple(
-            _topic(name, scope, ends, found, eras.get(name, 0), back=asked.back)
+            _topic(name, scope, ends, found, eras.get(name, 0), back=asked.back, adopts=adopts)
             for name in scope.topics
         ),
         groups=tuple(sorted(group.name for group in scope.groups)),
@@ -78,6 +80,7 @@ def _topic(
     era: int,
     *,
     back: bool,
+    adopts: bool,
 ) -> PromotedTopic:
     left, new = scope.topics[name], scope.mirrors[name]
     source, target = (new, left) if back else (left, new)
@@ -92,7 +95,16 @@ def _topic(
                 producers=tuple(
                     LastBatch(id=state.id, epoch=state.epoch, sequence=state.last_sequence)
                     for state in found[tp]
-                    if state.id >= FIRST_ID and state.last_sequence >= 0
+                    if state.last_sequence >= 0
+                    and (
+                        state.id >= FIRST_ID
+                        or (
+                            adopts
+                            and not era
+                            and is_adopted(state.id)
+                            and state.id not in scope.marked
+                        )
+                    )
                 ),
             )
             for each in left.partitions

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin.groups import GroupListing, GroupState
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
-from towpath.gateway.producer_eras import FIRST_ID
+from towpath.gateway.producer_eras import FIRST_ID, is_adopted
 from towpath.gateway.promotion import obstacles
 from towpath.gateway.promotion.committed_groups import CommittedGroups, committed_groups
 from towpath.gateway.promotion.transaction_obstacles import of_transactional
@@ -128,16 +128,20 @@ def _producers(
     back: bool,
 ) -> None:
     """Note the producers and the groups that move with the topics, and those that forbid it."""
+    section = link.config.gateway
+    adopts = section is not None and section.adopt and not back
     found, now = link.source.producers.states(scope.partitions), now_ms()
     for tp, states in found.items():
-        scope.producers[tp] = tuple(each for each in states if each.id >= FIRST_ID)
+        scope.producers[tp] = tuple(
+            each for each in states if each.id >= FIRST_ID or (adopts and is_adopted(each.id))
+        )
     scope.marked = frozenset(
         each.id
         for states in found.values()
         for each in states
         if obstacles.is_transactional(each, names)
     )
-    scope.forbidden += obstacles.of_producers(found, names, now, back=back)
+    scope.forbidden += obstacles.of_producers(found, names, now, back=back, adopts=adopts)
     listing = _groups(link, scope, back=back)
     committed: CommittedGroups = {}
     if scope.groups and names:

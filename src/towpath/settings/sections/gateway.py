@@ -41,6 +41,13 @@ class GatewayConfig(Section):
         " it is another than by default. The gateway listens on the same port.",
     )
 
+    adopt: bool = Field(
+        False,
+        description="Whether the gateway takes over the addresses under which clients know the"
+        " source, which `nodes` names for all brokers: it listens there once names or addresses"
+        " lead to it, and running clients come to it. `source.bootstrap` must be another listener.",
+    )
+
     targets: Mapping[int, Annotated[str, AfterValidator(_node)]] = Field(
         {},
         description="HOST:PORT that clients are told for a broker of the target, by its id, once"
@@ -108,6 +115,25 @@ class GatewayConfig(Section):
     def named_targets(self) -> dict[int, tuple[str, int]]:
         """The same of the brokers of the target."""
         return {number: host_and_port(address) for number, address in self.targets.items()}
+
+    def listener_of(self, shown: tuple[str, int], *, of_source: bool) -> tuple[str, int]:
+        """Return where to listen for clients that are told an address of a broker."""
+        return shown if self.adopt and of_source else (self.address[0], shown[1])
+
+    @model_validator(mode="after")
+    def _adopts_all(self) -> Self:
+        if self.adopt and not self.nodes:
+            raise ValueError(
+                "`adopt` needs `nodes`: name the address of each broker of the source as clients"
+                " know it"
+            )
+        if self.adopt and self.after == "leave":
+            raise ValueError(
+                "`adopt` and `after: leave` exclude each other: adopted consumers may hold leader"
+                " epochs of the source, which the target's own brokers would take for their own;"
+                " restart the clients at a gateway without `adopt`, then let them leave"
+            )
+        return self
 
     @model_validator(mode="after")
     def _tells_a_host(self) -> Self:

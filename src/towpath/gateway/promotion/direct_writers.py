@@ -1,0 +1,63 @@
+"""Producers that write to the source without the gateway, where ids do not tell. Blocking.
+
+A gateway that has taken over the source's addresses serves producers with ids of the source. Only
+what they do tells whether they come through it: for a moment it notes the producers of all batches
+that pass, and asks the source whose sequences grew meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from towpath.gateway.producer_eras import canonical, is_adopted
+from towpath.gateway.promotion.promotion_resources import PromotionResources
+from towpath.gateway.promotion.undo_errors import undone
+from towpath.ledger.link import OpenLink
+from towpath.model.nouns import TopicPartition
+from towpath.model.reasons import ReasonCode
+
+_BEFORE = 0.5
+"""Seconds for what was on its way when the gateway began to note producers."""
+_WATCH = 2.0
+"""Seconds for which sequences are compared."""
+
+
+def require_no_direct_writers(
+    at: PromotionResources, link: OpenLink, places: Sequence[TopicPartition]
+) -> None:
+    """Raise if a producer writes to the source without this gateway.
+
+    Args:
+        at: What to work with.
+        link: The link that copies, from the source.
+        places: The partitions that move.
+
+    Raises:
+        ClusterError: The source does not answer.
+        UndoneError: One does.
+    """
+    routes = at.gateway.routes
+    at.call(lambda: setattr(routes, "noted", set()))
+    try:
+        at.stop.wait(_BEFORE)
+        before = _sequences(link, places)
+        at.stop.wait(_WATCH)
+        after = _sequences(link, places)
+        noted = at.call(lambda: set(routes.noted or ()))
+    finally:
+        at.call(lambda: setattr(routes, "noted", None))
+    for (tp, producer), sequence in after.items():
+        if before.get((tp, producer)) != sequence and canonical(producer) not in noted:
+            raise undone(ReasonCode.PROMOTE_DIRECT, partition=str(tp))
+
+
+def _sequences(
+    link: OpenLink, places: Sequence[TopicPartition]
+) -> dict[tuple[TopicPartition, int], tuple[int, int]]:
+    """Return epoch and last sequence of each producer that has its id from the source."""
+    return {
+        (tp, each.id): (each.epoch, each.last_sequence)
+        for tp, states in link.source.producers.states(places).items()
+        for each in states
+        if is_adopted(each.id)
+    }

@@ -1,0 +1,77 @@
+"""Producers that write to the source without a gateway that took over its addresses."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.kafka import create_topic
+from tests.support.links import Link
+from towpath.cluster.data.client import Client
+from towpath.gateway.producer_eras import canonical
+from towpath.gateway.promotion.direct_writers import require_no_direct_writers
+from towpath.gateway.promotion.undo_errors import UndoneError
+from towpath.gateway.routes import Routes
+from towpath.ledger.link import OpenLink, open_link
+from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.reasons import ReasonCode
+from towpath.settings import load
+from towpath.wire import plain
+
+pytestmark = pytest.mark.broker
+RELAYED, DIRECT = 7, 8
+
+
+def write(link: OpenLink, tp: TopicPartition, producer: int, sequence: int) -> None:
+    batch = plain.encode(
+        [plain.Record(b"k", b"v", (), 1)],
+        producer_id=producer,
+        producer_epoch=0,
+        base_sequence=sequence,
+    )
+    with Client(link.config.source, Side.SOURCE, link.source) as client:
+        client.produce(tp, batch)
+
+
+def test_who_writes_without_the_gateway_is_found_by_what_grows(
+    tmp_path: Path, source: SharedCluster, target: SharedCluster, new_name: Callable[[str], str]
+) -> None:
+    made = Link(tmp_path, source, target, new_name("direct"), timeout="10s")
+    topic = create_topic(source.bootstrap, f"{made.name}.t", 1)
+    tp, routes = TopicPartition(TopicName(topic), 0), Routes()
+    at: Any = SimpleNamespace(
+        gateway=SimpleNamespace(routes=routes), call=lambda what: what(), stop=threading.Event()
+    )
+    with open_link(load(made.file)) as link, open_link(load(made.file)) as other:
+        for producer in (RELAYED, DIRECT):
+            write(link, tp, producer, 0)
+        require_no_direct_writers(at, link, [tp])  # both are known, and silent
+
+        def write_on(producer: int, sequence: int) -> None:
+            while routes.noted is None:
+                time.sleep(0.01)
+            time.sleep(1.0)
+            if producer == RELAYED:
+                routes.noted.add(canonical(producer))
+            write(other, tp, producer, sequence)
+
+        def watched(producer: int, sequence: int) -> None:
+            writer = threading.Thread(target=write_on, args=(producer, sequence))
+            writer.start()
+            try:
+                require_no_direct_writers(at, link, [tp])
+            finally:
+                writer.join()
+
+        watched(RELAYED, 1)
+        with pytest.raises(UndoneError) as found:
+            watched(DIRECT, 1)
+        assert found.value.why.code is ReasonCode.PROMOTE_DIRECT
+        assert routes.noted is None

@@ -1,0 +1,129 @@
+"""Running clients of the source come to a gateway that takes over its addresses, and move on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from tests.support.clients.gateways import all_read, go_on, promoted, served
+from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
+from tests.support.clients.moving_java import MovingClient, configs_of
+from tests.support.clusters.brokers import SharedCluster
+from tests.support.here import Here
+from tests.support.kafka import create_topic, wait_until
+from tests.support.links import Link, end
+from tests.support.network.proxy import Proxy
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(900)]
+BOTH = ["classic", "consumer"]
+INFORMED = ("Connect to", "Disconnected", "_ALL_BROKERS_DOWN")
+"""What librdkafka tells of an address that leads nowhere for a moment."""
+
+
+def adopting(link: Link) -> str:
+    """Let the gateway take over the addresses that clients know; return these."""
+    told = proxied(link).through("PROXIED").bootstrap
+    first, _, rest = link.gateway.partition(", nodes: {")
+    node, _, rest = rest.partition("}")
+    link.gateway = f"{first}, adopt: true, nodes: {{{node.split(':')[0]}: '{told}'}}{rest}"
+    return told
+
+
+def proxied(link: Link) -> SharedCluster:
+    assert isinstance(link.source, SharedCluster)
+    return link.source
+
+
+@pytest.mark.parametrize(
+    ("version", "protocols"), [("3.9.2", ["classic"]), ("4.1.2", BOTH), ("4.4.0", BOTH)]
+)
+def test_running_java_clients_come_and_move(
+    gateway_link: Link, here: Here, version: str, protocols: list[str]
+) -> None:
+    link, bootstrap = gateway_link, adopting(gateway_link)
+    topic = create_topic(link.source.bootstrap, f"{link.name}.adopted", PARTITIONS)
+    address, run = Proxy(proxied(link)), link.run_inside()
+    writers = [MovingClient(link.folder, version, "write", str(n), topic) for n in range(2)]
+    readers = [
+        MovingClient(link.folder, version, "read", f"{link.name}-{each}", topic, configs_of(each))
+        for each in protocols
+    ]
+    every = [*writers, *readers]
+
+    def read_on() -> None:
+        known = {each.name: len(each.read) for each in readers}
+        wait_until(
+            lambda: all(len(each.read) > known[each.name] + 50 for each in readers),
+            f"members read on: {[each.failures for each in every]}",
+            120,
+        )
+
+    traffic = Traffic(bootstrap, topic)
+    try:
+        for each in every:
+            each.start(bootstrap)
+        read_on()
+        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        address.close()
+        gateway = served(link)
+        read_on()
+        promoted(here, link)
+        begun = end(link.source, topic)
+        read_on()
+        gateway.kill9()
+        served(link)
+        read_on()
+        assert end(link.source, topic) == begun, "nothing came to the source any more"
+        for each in writers:
+            each.stop()
+            traffic.sent[int(each.name)] = each.number("SENT")
+        total = sum(traffic.sent.values())
+        wait_until(
+            lambda: all(len({*r.read}) >= total for r in readers), f"all {total} are read", 120
+        )
+        for each in readers:
+            each.stop()
+    finally:
+        address.close()
+        for each in every:
+            each.kill()
+    assert [each.failures for each in every] == [[] for _ in every]
+    require_whole(traffic, link.target.bootstrap)
+    for each in readers:
+        assert max(Counter(each.read).values()) == 1, f"{each.name} read nothing twice"
+    print(f"{version}: longest send {[each.number('LONGEST') for each in writers]} ms")  # noqa: T201
+
+
+def test_running_librdkafka_clients_come_and_move(gateway_link: Link, here: Here) -> None:
+    link, bootstrap = gateway_link, adopting(gateway_link)
+    topic = create_topic(link.source.bootstrap, f"{link.name}.adopted", PARTITIONS)
+    address, run = Proxy(proxied(link)), link.run_inside()
+    traffic = Traffic(bootstrap, topic)
+    classic, new = f"{link.name}-classic", f"{link.name}-new"
+    try:
+        for number in range(2):
+            traffic.write(number)
+        traffic.join(classic, **{"heartbeat.interval.ms": 500, "session.timeout.ms": 6000})
+        traffic.join(new, **{"group.protocol": "consumer"})
+        wait_until(lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]), "all read", 60)
+        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        address.close()
+        gateway = served(link)
+        go_on(traffic, classic, new)
+        promoted(here, link)
+        begun = end(link.source, topic)
+        go_on(traffic, classic, new)
+        assert end(link.source, topic) == begun, gateway.said
+        traffic.end_writing()
+        all_read(traffic, sum(traffic.sent.values()), classic, new)
+    finally:
+        address.close()
+        traffic.close()
+    assert [each for each in traffic.errors if not any(told in each for told in INFORMED)] == []
+    require_whole(traffic, link.target.bootstrap)
+    for group in (classic, new):
+        assert max(Counter(traffic.read[group]).values()) == 1, f"{group} read nothing twice"
+    silent = {name: max(b - a for a, b in pairwise(at)) for name, at in traffic.times.items()}
+    print(f"longest send {max(traffic.waits):.2f} s; silent {silent}")  # noqa: T201
