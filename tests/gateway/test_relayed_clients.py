@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, Message, Producer
 from confluent_kafka.admin import AdminClient
 
 from tests.support.clusters.brokers import SharedCluster
+from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.program import Program
 from towpath.cluster.admin import Admin
@@ -142,6 +143,16 @@ def test_a_client_goes_on_where_it_committed(
     assert [each.value() for each in read(served.bootstrap, group, topic, 1)] == [b"10"]
     produce(source.bootstrap, topic, [Record(b"k", b"11")])
     assert [each.value() for each in read(source.bootstrap, group, topic, 1)] == [b"11"]
+
+
+def test_a_plan_tells_who_else_may_write_topics_that_shall_move(
+    served: Served, source: SharedCluster, here: Here
+) -> None:
+    create_topic(source.bootstrap, f"{load(served.file).link}.planned", 1)
+    done = here("plan", str(served.file), "-o", "json")
+    notes = [each["text"] for each in done.json["notes"] if each["about"] == "gateway"]
+    said = "the target has no authorizer: whoever reaches it may write the mirror topics"
+    assert [each.startswith(said) for each in notes] == [True], done.said
 
 
 def test_what_is_no_frame_costs_its_own_connection(

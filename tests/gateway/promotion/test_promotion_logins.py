@@ -86,6 +86,8 @@ def test_clients_that_log_in_move_and_notice_nothing(
         admit(link.target, user, link.name)
         told = here("promote", str(link.file), "--dry-run", "-o", "json").json
         assert any(f"{user} (SCRAM-SHA-256)" in each for each in told["told"]), told
+        also = f"User:{user} may write 1 mirror topic before they are promoted: {topic}"
+        assert also in told["told"], told
         seen = promoted(here, link)
         ends = ends_of(link.source, topic)
         go_on(traffic, classic, new)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import ExitStack
 from dataclasses import replace
 
+from towpath.access.topic_writers import told_writers
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.gateway.cluster_greeting import versions_of
 from towpath.gateway.producer_eras import own
@@ -331,6 +332,7 @@ class Promoter:
                 f"{group}: {each} does not come through it" for each in part if each.id in unseen
             )
         yield from scope.told
+        yield from told_writers(link.target, link.config.target.login, scope.topics.keys())
 
 
 def _places(records: Iterable[Promoted]) -> Iterator[TopicPartition]:

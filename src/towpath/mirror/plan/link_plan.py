@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from towpath.access.topic_writers import told_writers
 from towpath.groups.sync import GroupSync
 from towpath.groups.sync_summaries import preview_of
 from towpath.ledger.entries import WHOLE_LINK
@@ -79,6 +80,7 @@ def detailed(config: LinkConfig, rate: float | None = None) -> Plan:
             *_paused(link, plan),
             *_groups(link),
             *_staying(link, plan),
+            *_other_writers(link, made),
         )
         plan = replace(plan, notes=notes)
         if made.found is None or plan.refusals:
@@ -120,6 +122,15 @@ def _staying(link: OpenLink, plan: Plan) -> Iterator[Note]:
         return
     yield from (Note("groups", text) for text in found.of_groups)
     yield from found.notes
+
+
+def _other_writers(link: OpenLink, made: Planned) -> Iterator[Note]:
+    """Yield who else may write topics on the target whose clients shall move there."""
+    if link.config.gateway is None or made.found is None:
+        return
+    mirrors = {*made.found.of(TOPICS).found.topics.values()}
+    told = told_writers(link.target, link.config.target.login, mirrors)
+    yield from (Note("gateway", text) for text in told)
 
 
 def planned(link: OpenLink, clients: SubjectClients, records: _Records | None = None) -> Planned:
