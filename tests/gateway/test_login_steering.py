@@ -45,7 +45,7 @@ from tests.support.clients.promoted_routes import (
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from towpath.gateway.client_logins import ClientLogin, LoginState
 from towpath.gateway.frames import FrameError, head
-from towpath.gateway.leaving_clients import ClientName
+from towpath.gateway.leaving_clients import ClientName, LeavingClients
 from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import BrokerPlace, Cluster, Routes
 
@@ -155,6 +155,20 @@ def test_the_source_tells_a_client_of_the_source_what_it_may_see() -> None:
     assert topics_of(answer) == {"moved": 0}, "it was deleted at the source since"
     places, found = done(promoted(), metadata("moved"), 12)
     assert topics_of(changed(found, described(("moved", 29)), 12)) == {"moved": 29}
+
+
+def test_only_from_the_target_a_client_hears_the_target_s_own_addresses() -> None:
+    routes = promoted()
+    routes.table.forget_all_but(("moved", 0), set())
+    leaving, name = LeavingClients(routes, lambda: 0.0), ("h", "c")
+    leaving.is_open = True
+    leaving.began(name)
+    for home, is_shown in ((AT_SOURCE, False), (LEADER, True)):
+        frame = framed(metadata("moved"), 12)
+        found = login_steering(routes, leaving).step(frame, head(frame), Client(home))
+        assert found is not None
+        assert [each.place for each in found.sends] == [home]
+        assert leaving.is_shown(name) is is_shown
 
 
 def test_a_client_of_the_target_hears_where_topics_of_the_source_are() -> None:

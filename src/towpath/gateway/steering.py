@@ -65,6 +65,7 @@ class Steering:
         self._own, self._answers, self._routes = own, answers, routes
         self._send = RequestSending(answers)
         self._leaving = leaving or LeavingClients(routes, lambda: 0.0)
+        self._logins = logins
         self._producing = ProduceSteering(routes, wake, self._leaving, crosses=not logins)
         decoded_by: Mapping[int, tuple[Any, Handler]] = {
             Api.FETCH: (FetchRequest, self._fetch),
@@ -159,7 +160,10 @@ class Steering:
         routes = self._routes
         named = asked.topics or ()
         every = asked.topics is None and routes.source_away
-        if self._leaving.goes(client.name, routes.topics if every else self._names(named)):
+        # Who is logged in to the source hears from it what it may see, so nothing of the target.
+        may_go = not self._logins or client.home.cluster is Cluster.TARGET
+        asked_for = routes.topics if every else self._names(named)
+        if may_go and self._leaving.goes(client.name, asked_for):
             change = self._answers[Cluster.TARGET].direct(head.key)
             return self._send.to(of_cluster(Cluster.TARGET, client.home), frame, head, change)
         if routes.source_away:
