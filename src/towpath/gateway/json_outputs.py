@@ -45,6 +45,18 @@ class PromotionReasonJson(TypedDict):
 
 
 @shape
+class PromotionStepJson(TypedDict):
+    """A step that a promotion has reached."""
+
+    step: str
+    """`begun`; `near`: the target has nearly all records; `gathered`: members are held, and have
+    committed; `written`: their offsets are written; `decided`: producers go on; `closed`: consumers
+    go on."""
+    at: int
+    """When, in ms since 1970."""
+
+
+@shape
 class PromotionJson(TypedDict):
     """Output of `towpath promote FILE --output json`, and of `towpath revert`."""
 
@@ -63,6 +75,8 @@ class PromotionJson(TypedDict):
     """How long producers were held."""
     silent_ms: int
     """How long consumers were held."""
+    steps: list[PromotionStepJson]
+    """What was done, in its order."""
 
 
 OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -10,12 +10,12 @@ import typer
 from rich.console import Group
 
 from towpath.cli.options import LinkFile
-from towpath.cli.show.output import Output, OutputOption, line, show
+from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.gateway.config_section import gateway_section
-from towpath.gateway.json_outputs import PromotionJson, PromotionReasonJson
+from towpath.gateway.json_outputs import PromotionJson, PromotionReasonJson, PromotionStepJson
 from towpath.gateway.promotion.promotion_requests import ask, withdraw
-from towpath.ledger.entries import Promotion, PromotionStage
+from towpath.ledger.entries import Promotion, PromotionStage, PromotionStep
 from towpath.ledger.link import open_link
 from towpath.model.nouns import TopicName
 from towpath.runbook import pointers
@@ -23,6 +23,14 @@ from towpath.settings import load
 
 _MOVED = frozenset({PromotionStage.PROMOTED.value, PromotionStage.REVERTED.value})
 _DONE = _MOVED | {PromotionStage.TOLD.value}
+_STEPS: Mapping[str, str] = {
+    PromotionStep.BEGUN: "waiting until the copy is close behind, and every member was heard of",
+    PromotionStep.NEAR: "members of groups come to a held join, and commit",
+    PromotionStep.GATHERED: "their offsets are being written",
+    PromotionStep.WRITTEN: "producers are held, and the last records copied",
+    PromotionStep.DECIDED: "decided: producers go on; the link ends for these topics",
+    PromotionStep.CLOSED: "consumers go on",
+}
 _LEFT = 3
 """Exit code where nothing moved."""
 
@@ -75,7 +83,11 @@ def _asked(file: Path, topics: str | None, gone: str | None, *, dry_run: bool, b
     gateway_section(config)
     names = tuple(TopicName(each) for each in (topics or "").split(",") if each)
     with open_link(config) as link, stopping() as stop:
-        found = ask(link, names, stop, dry_run=dry_run, back=back, gone=gone or "")
+        out = console(stderr=True)
+        found = ask(
+            link, names, stop, dry_run=dry_run, back=back, gone=gone or "",
+            told=lambda step: out.print(line(_STEPS.get(step, step))),
+        )  # fmt: skip
         if found.state == PromotionStage.ASKED.value:
             found = withdraw(link, found, stop)
     show(Group(*map(line, _lines(found))), _promotion_as_json(found))
@@ -108,4 +120,5 @@ def _promotion_as_json(found: Promotion) -> PromotionJson:
         reasons=[PromotionReasonJson(code=each.codes[0], text=str(each)) for each in found.reasons],
         held_ms=found.held,
         silent_ms=found.silent,
+        steps=[PromotionStepJson(step=each.step, at=each.at) for each in found.steps],
     )

@@ -30,7 +30,8 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             " records; start `towpath run` with its file"
         ),
         ReasonCode.PROMOTE_NOTHING: lambda: (
-            "there is no topic left to promote: the link copies none that is not promoted"
+            "there is no topic to promote: the link has begun to copy none that is not promoted;"
+            " `towpath status` tells what it copies"
         ),
         ReasonCode.REVERT_NOTHING: lambda: (
             "there is no topic to take back: of those that the link back copies, none is promoted"

@@ -24,6 +24,7 @@ from tests.support.kafka import create_topic, end_offsets, wait_until
 from tests.support.links import Link, end
 from tests.support.pages.scrape import Scrape
 from towpath.gateway import metric_names
+from towpath.ledger.entries import PromotionStep
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -84,17 +85,26 @@ def test_clients_move_and_come_back_and_notice_nothing(gateway_link: Link, here:
 
 def go_there(link: Link, here: Here, traffic: Traffic, seen: Moved, *groups: str) -> None:
     """Promote, under traffic."""
-    told = here("promote", str(link.file), "--dry-run", "-o", "json")
-    assert (told.code, told.json["state"]) == (0, "told"), told.said
-    assert f"group {groups[0]}: 1 of 1 member came through this gateway" in told.json["told"]
-    seen.held.append(promoted(here, link)["held_ms"])
+    seen_before = here("promote", str(link.file), "--dry-run", "-o", "json")
+    assert (seen_before.code, seen_before.json["state"]) == (0, "told"), seen_before.said
+    said = seen_before.json["told"]
+    assert f"group {groups[0]}: 1 of 1 member came through this gateway" in said
+    done = promoted(here, link)
+    assert [each["step"] for each in done["steps"]] == [*PromotionStep]
+    seen.held.append(done["held_ms"])
     seen.ends.append(ends_of(link.source, traffic.topic))
     go_on(traffic, *groups)
     seen.errors += traffic.errors
     shown = here("link", "show", str(link.file), "-o", "json").json
     (row,) = shown["topics"]
     assert (row["promoted"], row["reasons"], len(shown["link"]["gateways"])) == (True, [], 1)
-    assert_counted(Scrape(link.gateway.split("'")[-2]))
+    metrics = link.gateway.split("'")[-2]
+    wait_until(
+        lambda: Scrape(metrics).get("towpath_gateway_promoted_topics") == 1,
+        "the meter is told, which it is each second",
+        30,
+    )
+    assert_counted(Scrape(metrics))
     twice = {group: max(Counter(read).values()) for group, read in traffic.read.items()}
     assert twice == dict.fromkeys(groups, 1), "nothing is read twice"
 
@@ -170,6 +180,9 @@ def undone_by(here: Here, link: Link, said: str) -> None:
         assert (done.code, done.json["state"]) == (3, "undone"), done.said
         (why,) = done.json["reasons"]
         if said in why["text"]:
+            reached = [each["step"] for each in done.json["steps"]]
+            assert reached == [*PromotionStep][: len(reached)], "what was done before is told"
+            assert reached
             return
     raise AssertionError(f"{said} did not come: {why}")
 

@@ -27,7 +27,8 @@ PROMOTIONS = {
         "no run of link shop lives that copies the last records; start `towpath run` with its file"
     ),
     Reason.of(ReasonCode.PROMOTE_NOTHING): (
-        "there is no topic left to promote: the link copies none that is not promoted"
+        "there is no topic to promote: the link has begun to copy none that is not promoted;"
+        " `towpath status` tells what it copies"
     ),
     Reason.of(ReasonCode.REVERT_NOTHING): (
         "there is no topic to take back: of those that the link back copies, none is promoted"

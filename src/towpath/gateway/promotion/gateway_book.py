@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from towpath.cluster.admin.transactions import ProducerEpoch
@@ -23,6 +24,7 @@ from towpath.ledger.entries import (
     PromotedTopic,
     Promotion,
     PromotionStage,
+    PromotionStep,
     Unreadable,
     encode,
 )
@@ -244,6 +246,17 @@ class GatewayBook:
         """Write the state of a request to the ledger."""
         self._write([replace(asked, gateway=self.name)])
         self._asked[asked.name] = asked
+
+    def reach(self, asked: Promotion, step: PromotionStep) -> None:
+        """Write to the ledger that a request has reached a step, if that can be written now."""
+        newest = self.newest(asked).reached(step, now_ms())
+        self._asked[asked.name] = newest
+        with suppress(TowpathError):  # it decides nothing
+            self.note(replace(newest, state=PromotionStage.RUNNING.value))
+
+    def newest(self, asked: Promotion) -> Promotion:
+        """Return a request with the steps that it has reached."""
+        return replace(asked, steps=self._asked.get(asked.name, asked).steps)
 
     def promote(self, record: Promoted) -> None:
         """Write the entry after which a promotion can no longer be undone.

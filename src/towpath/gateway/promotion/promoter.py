@@ -288,6 +288,7 @@ class Promoter:
                 self._open.append(record)
 
     def _failed(self, asked: Promotion, why: Reason) -> Promotion:
+        asked = self._at.book.newest(asked)
         is_done = asked.name in self._at.book.promoted
         state = done_state(asked) if is_done else PromotionStage.UNDONE
         return replace(asked, state=state.value, reasons=(why,))

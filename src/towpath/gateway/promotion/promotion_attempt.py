@@ -34,7 +34,7 @@ from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope, lags
 from towpath.gateway.promotion.transaction_move import TransactionMove
 from towpath.gateway.promotion.undo_errors import UndoneError, undone, unknown
-from towpath.ledger.entries import Promoted, Promotion
+from towpath.ledger.entries import Promoted, Promotion, PromotionStep
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import TopicName, TopicPartition
@@ -80,16 +80,20 @@ class PromotionAttempt:
         section = self._at.link.config.gateway
         assert section is not None  # noqa: S101  # a gateway runs
         self._show()
+        self._reach(PromotionStep.BEGUN)
         self._near()
         self._groups.present()
         if section.adopt and not self._asked.back:
             require_no_direct_writers(self._at, self._link, self._scope.partitions)
         self._transactions.prepare()
+        self._reach(PromotionStep.NEAR)
         self._began = time.monotonic()
         self._groups.gather()
+        self._reach(PromotionStep.GATHERED)
         self._begin_hold(float(section.hold))
         self._transactions.close(self._budget, f"{self._hold:g} s")
         offsets = self._groups.offsets()
+        self._reach(PromotionStep.WRITTEN)
         if not self._scope.transactional:
             self._begin_hold(float(section.hold))
         self._at.call(self._hold_producers)
@@ -100,17 +104,22 @@ class PromotionAttempt:
         self._commit(record)
         self._at.call(lambda: self._moved(record))
         freed = time.monotonic()
+        self._reach(PromotionStep.DECIDED)
         # Members are held until the run of the link brings no older offsets any more.
         closed = close_topics(self._link, record)
         troubles = closed.troubles + self._groups.check(offsets)
         now = time.monotonic()
+        self._reach(PromotionStep.CLOSED)
         return replace(
-            self._asked,
+            self._book.newest(self._asked),
             state=done_state(self._asked).value,
             reasons=tuple(troubles),
             held=round(1000 * (freed - self._held)),
             silent=round(1000 * (now - self._began)),
         )
+
+    def _reach(self, step: PromotionStep) -> None:
+        self._book.reach(self._asked, step)
 
     def _show(self) -> None:
         """Let clients find the brokers of the target."""

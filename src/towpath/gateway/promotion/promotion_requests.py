@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from towpath.ledger.alive import is_gone, this_host, this_space
@@ -36,6 +36,7 @@ def ask(
     dry_run: bool,
     back: bool = False,
     gone: str = "",
+    told: Callable[[str], object] = lambda _: None,
 ) -> Promotion:
     """Ask the gateway of a link to move topics, and wait for its answer.
 
@@ -46,6 +47,7 @@ def ask(
         dry_run: Nothing is to be changed.
         back: The topics are to go back to the source.
         gone: The name of a gateway that was killed, "" for none.
+        told: Called with each step that is reached.
 
     Returns:
         The request: still `asked` if no gateway took it, `running` if `stop` was set.
@@ -72,7 +74,7 @@ def ask(
         at=now_ms(),
     )
     link.ledger.append([asked])
-    return _followed(link, asked, stop, Deadline.after(_ANSWER))
+    return _followed(link, asked, stop, Deadline.after(_ANSWER), told)
 
 
 def _bury(link: OpenLink, name: str) -> None:
@@ -96,11 +98,18 @@ def _bury(link: OpenLink, name: str) -> None:
 
 
 def _followed(
-    link: OpenLink, found: Promotion, stop: threading.Event, patience: Deadline
+    link: OpenLink,
+    found: Promotion,
+    stop: threading.Event,
+    patience: Deadline,
+    told: Callable[[str], object] = lambda _: None,
 ) -> Promotion:
     """Return what becomes of a request; a gateway has to take it within some time."""
     while found.state in _OPEN and not stop.is_set():
+        before = len(found.steps)
         found = next(reversed(_new(link, found, _LOOK)), found)
+        for each in found.steps[before:]:
+            told(each.step)
         if found.state == PromotionStage.ASKED.value and patience.over:
             break
     return found

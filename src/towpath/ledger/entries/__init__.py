@@ -59,6 +59,8 @@ from towpath.ledger.entries.promotion import (
     PromotedTopic,
     Promotion,
     PromotionStage,
+    PromotionStep,
+    PromotionStepDone,
 )
 from towpath.ledger.entries.salvage import Salvaged
 from towpath.ledger.entries.session import (
@@ -123,6 +125,8 @@ __all__ = [
     "PromotedTopic",
     "Promotion",
     "PromotionStage",
+    "PromotionStep",
+    "PromotionStepDone",
     "ReadEntry",
     "Receipt",
     "RefusedIds",

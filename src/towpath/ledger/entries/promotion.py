@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
@@ -55,6 +55,35 @@ class PromotionStage(StrEnum):
     """It was a request to go back to the source, and is done."""
 
 
+class PromotionStep(StrEnum):
+    """The steps of a promotion that are told while it goes on, in their order."""
+
+    BEGUN = "begun"
+    NEAR = "near"
+    """The target has nearly all records."""
+    GATHERED = "gathered"
+    """Members of the groups are held, and have committed."""
+    WRITTEN = "written"
+    """Their offsets are written; producers are held, or will be at once."""
+    DECIDED = "decided"
+    """The record is in the ledger, and producers go on."""
+    CLOSED = "closed"
+    """The link copies the topics no more, and consumers go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionStepDone:
+    """A step that a promotion has reached.
+
+    Attributes:
+        step: A value of `PromotionStep`, or one that a later version added.
+        at: When, in ms since 1970.
+    """
+
+    step: str
+    at: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
     """A request to promote topics or to revert that, with its stage and outcome.
@@ -74,6 +103,7 @@ class Promotion:
         held: How long producers were held, in ms.
         silent: How long consumers were held, in ms.
         back: The topics are to go back to the source.
+        steps: What was done of it, in its order.
     """
 
     kind: ClassVar[str] = "promotion"
@@ -92,6 +122,11 @@ class Promotion:
     held: int = 0
     silent: int = 0
     back: bool = False
+    steps: tuple[PromotionStepDone, ...] = ()
+
+    def reached(self, step: PromotionStep, at: int) -> Promotion:
+        """Return the request once it has reached a step at a time in ms since 1970."""
+        return replace(self, steps=(*self.steps, PromotionStepDone(step.value, at)))
 
     @property
     def reason(self) -> str:
