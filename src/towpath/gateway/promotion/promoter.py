@@ -13,6 +13,7 @@ from towpath.access.topic_writers import told_writers
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.gateway.cluster_greeting import versions_of
 from towpath.gateway.producer_eras import own
+from towpath.gateway.promotion.automatic_promotion import Readiness
 from towpath.gateway.promotion.gateway_book import done_state
 from towpath.gateway.promotion.leaving_gate import LeavingGate
 from towpath.gateway.promotion.link_back import copying, link_back
@@ -22,6 +23,7 @@ from towpath.gateway.promotion.obstacles import of_gateways
 from towpath.gateway.promotion.promotion_attempt import PromotionAttempt
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope, scope_of
+from towpath.gateway.promotion.readiness import automatic_request, readiness_of
 from towpath.gateway.promotion.stray_watch import StrayWatch
 from towpath.gateway.promotion.transaction_scope import elsewhere
 from towpath.gateway.promotion.undo_errors import UndoneError
@@ -227,6 +229,17 @@ class Promoter:
             if record.at < before
             for each in topic.partitions
         }
+
+    def ready(self) -> Readiness:
+        """Return whether all topics of the link could be promoted now.
+
+        Raises:
+            TowpathError: A cluster does not answer.
+        """
+        self._at.link.look()
+        return readiness_of(
+            self._at, self._scope(self._at.link, automatic_request(self._at.link.name))
+        )
 
     def promote(self, asked: Promotion) -> Promotion | None:
         """Carry out a promotion or undo it; return its outcome, `None` if it was withdrawn."""

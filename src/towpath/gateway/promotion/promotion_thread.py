@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from towpath.gateway.gateway_counts import MoveCounts
+from towpath.gateway.promotion.automatic_promotion import AutomaticPromotion
 from towpath.gateway.promotion.gateway_book import GatewayBook, done_state
 from towpath.gateway.promotion.promoter import Promoter
 from towpath.gateway.promotion.promotion_resources import PromotingGateway, PromotionResources
+from towpath.gateway.promotion.readiness import AUTOMATIC, automatic_request
 from towpath.ledger.entries import Promotion
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import LedgerError, TowpathError
 from towpath.model.foreign import foreign
-from towpath.model.reasons import Reason, ReasonCode
+from towpath.model.reasons import Reason, ReasonCode, sentence
 from towpath.runtime import log
+from towpath.runtime.clock import now_ms
 
 _WAIT = 0.5
 _AGAIN = 2.0
@@ -48,6 +51,11 @@ class PromotionThread:
         self._answers = list[Promotion]()
         self.counts = MoveCounts()
         self._viewed = time.monotonic()
+        section = link.config.gateway
+        wanted = section.promote_at if section is not None else "hand"
+        self._automatic = AutomaticPromotion(
+            wanted, self._promoter.ready, self._waits, time.monotonic, now_ms
+        )
         self._thread = threading.Thread(target=self._listen, name="promotions", daemon=True)
 
     @property
@@ -88,6 +96,8 @@ class PromotionThread:
                     self._tell(self._promoter.resume())
                 for each in asked:
                     self._do(each)
+                if not asked and self._automatic.due():
+                    self._do(automatic_request(self._link.name))
                 if time.monotonic() - self._viewed > _VIEW:
                     self._viewed = time.monotonic()
                     self._promoter.pulse()
@@ -107,10 +117,19 @@ class PromotionThread:
         if done is None:
             return
         self.counts.done(done)
+        if done.user == AUTOMATIC and done.state != done_state(asked).value:
+            self._automatic.undone()
+            self._waits(done.reasons)
         if done.state == done_state(asked).value:
             self._tell(done.reasons)
         self._answers.append(done)
         self._answer()
+
+    def _waits(self, reasons: Collection[Reason]) -> None:
+        """Log why topics are not promoted by themselves yet, or that nothing forbids it now."""
+        why = sentence(tuple(reasons)) or "nothing forbids it now"
+        facts = {"codes": " ".join(each.codes[0] for each in reasons), "why": why}
+        log.event("promotion.waits", self._link.name, "", facts, trouble=True)
 
     def _answer(self) -> None:
         """Write what became of requests; what the ledger does not take now is written later."""

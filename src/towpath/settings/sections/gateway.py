@@ -11,9 +11,12 @@ from towpath.settings.address import check_address, host_and_port, listen_addres
 from towpath.settings.sections.listener_tls import ListenerTls
 from towpath.settings.sections.topics import Count
 from towpath.settings.shape import Section
+from towpath.settings.times import LIKE, parse_time
 from towpath.settings.units import Duration, Size, between
 
 _ANY = "0.0.0.0", "::"  # noqa: S104, addresses that a file may name
+
+_WAYS = "hand", "auto"
 
 
 def _bootstrap(value: str) -> str:
@@ -22,6 +25,15 @@ def _bootstrap(value: str) -> str:
 
 def _node(value: str) -> str:
     return check_address(value, "kafka.example:9093")
+
+
+def _when(value: str) -> str:
+    if value in _WAYS:
+        return value
+    if not value[:1].isdigit():
+        raise ValueError(f"{value[:40]!r} is neither {' nor '.join(_WAYS)} nor {LIKE}")
+    parse_time(value)
+    return value
 
 
 class GatewayConfig(Section):
@@ -67,6 +79,14 @@ class GatewayConfig(Section):
         " promotion is undone, and they go on at the source.",
     )
 
+    promote: Annotated[str, AfterValidator(_when)] = Field(
+        "hand",
+        description="When all topics of the link are promoted: `hand` waits for `towpath promote`;"
+        " `auto` does it once every member of the groups and every idempotent producer has come to"
+        " the gateway, and nothing has forbidden it for a minute; a time such as"
+        " 2025-01-31T08:00:00Z does it then, or as soon as nothing forbids it.",
+    )
+
     after: Literal["stay", "leave"] = Field(
         "stay",
         description="What clients do once all topics of the link are promoted: `stay` keeps them at"
@@ -95,6 +115,11 @@ class GatewayConfig(Section):
     def metrics_address(self) -> tuple[str, int] | None:
         """Host and port where metrics are served, `None` if they are not."""
         return host_and_port(self.metrics) if self.metrics else None
+
+    @property
+    def promote_at(self) -> str | int:
+        """`hand`, `auto`, or when topics are promoted, in ms since 1970."""
+        return self.promote if self.promote in _WAYS else parse_time(self.promote)
 
     @property
     def address(self) -> tuple[str, int]:
