@@ -61,8 +61,8 @@ class TransformedLink:
         found = consume(self.target.bootstrap, self.clean, range(partitions))
         return sorted(found, key=lambda each: (each.partition, each.offset))
 
-    def values(self) -> Counter[bytes]:
-        return Counter(each.value or b"" for each in self.written())
+    def values(self, partitions: int = 2) -> Counter[bytes]:
+        return Counter(each.value or b"" for each in self.written(partitions))
 
 
 def through_query(numbers: Iterable[int]) -> Counter[bytes]:

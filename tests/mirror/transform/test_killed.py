@@ -11,8 +11,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from confluent_kafka.admin import AdminClient
 
-from tests.support.kafka import create_topic, wait_for, wait_until
+from tests.support.kafka import Record, create_topic, grow, produce, wait_for, wait_until
 from tests.support.program import Program
 from tests.support.transformed_link import QUERY, TransformedLink, through_query
 from towpath.cluster.admin import Admin
@@ -37,6 +38,12 @@ def positions(link: TransformedLink) -> dict[TopicPartition, TransformedPosition
         Client(config.target, Side.TARGET, target) as client,
     ):
         return PositionsTopic(target, client, config.link).seen()
+
+
+def find(cluster: LocalCluster, topic: str) -> int:
+    """Return how many partitions a topic has, 0 if it is not there."""
+    found = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(timeout=30).topics
+    return len(found[topic].partitions) if topic in found else 0
 
 
 def read(link: TransformedLink) -> int:
@@ -66,14 +73,20 @@ def test_each_record_goes_through_once_wherever_processes_are_killed(
 ) -> None:
     link = TransformedLink(source, target, new_name("killed"), tmp_path)
     create_topic(source.bootstrap, link.topic, 2)
-    file = link.write({"sql": QUERY, "max_offsets": 40})
+    file = link.write({"sql": QUERY, "max_offsets": 40}, run={"discover": "1s"})
     program = Program(tmp_path, "run", str(file), name="run0")
+    grown = [*range(10**6, 10**6 + 20)]
     try:
+        wait_until(lambda: bool(find(target, link.clean)), "the mirror topic", PATIENCE)
+        grow(source.bootstrap, link.topic, 3)
+        wait_until(lambda: find(target, link.clean) == 3, "its third partition", PATIENCE)
+        more = [Record(b"k%d" % n, b"v%d" % n, partition=2) for n in grown]
+        produce(source.bootstrap, link.topic, more)
         for number in range(kills):
             link.produced(range(number * EACH, (number + 1) * EACH))
             if not program.running:
                 program = Program(tmp_path, "run", str(file), name=f"run{number}")
-            goal, running = number * EACH + rng.randrange(1, EACH // 2), program
+            goal, running = number * EACH + 20 + rng.randrange(1, EACH // 2), program
 
             def moved(goal: int = goal, running: Program = running) -> bool:
                 return read(link) > goal or not running.running
@@ -85,8 +98,8 @@ def test_each_record_goes_through_once_wherever_processes_are_killed(
         program.close()
     last = Program(tmp_path, "run", str(file), "--until-caught-up", "--output", "json", name="last")
     assert last.wait(PATIENCE) == 0, last.said
-    everything = range(kills * EACH)
-    wait_for(link.values, through_query(everything), "each record once")
+    everything = [*range(kills * EACH), *grown]
+    wait_for(lambda: link.values(3), through_query(everything), "each record once")
     told = positions(link)
     assert sum(each.read for each in told.values()) == len(everything)
     assert sum(each.written for each in told.values()) == through_query(everything).total()

@@ -22,7 +22,7 @@ from towpath.mirror.plan.link_plan import planned
 from towpath.mirror.run.happenings import Partitions, recording_run
 from towpath.mirror.run.progress import RunPhase, RunProgress, Wishes
 from towpath.mirror.run.pulse import Pulse
-from towpath.mirror.run.reconcile import Reconciled, Reconciler
+from towpath.mirror.run.reconcile import Reconciled, Reconciler, Shape, shape, shape_of
 from towpath.mirror.run.waiting import Waiting
 from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.transformed import rows_of
@@ -42,6 +42,8 @@ from towpath.topics.subject import TOPICS
 
 _LOOK = 1.0
 """Seconds between two looks at a source without news."""
+_SPARING = 50
+"""Looks may take a fiftieth of a core while there is nothing to do."""
 _FAILURES = 3
 """Failures in a row of a partition after which a run that ends by itself gives it up."""
 _AGAIN = BackOff(first=0.5, longest=30.0)
@@ -134,7 +136,8 @@ class _Transforming:
         """Partitions of batches that failed: each has batches of its own, until one succeeds, as
         Spark ends all tasks of a batch when one fails."""
         self._names: dict[str, str] = {}
-        self._next = 0.0
+        self._shape: Shape = {}
+        self._next = self._looked = 0.0
         self.progress = RunProgress(slots=1)
 
     def watch(self, pulse: Pulse) -> None:
@@ -192,7 +195,7 @@ class _Transforming:
             while not (self._stop.is_set() or self._is_over()):
                 self._require_own()
                 if not self._turn(frames):
-                    self._stop.wait(_LOOK)
+                    self._stop.wait(max(_LOOK, _SPARING * self._looked))
             self._look()
             if caught_up and not self._stop.is_set():
                 self._took(self._reconciler.all(self.progress.rows))
@@ -289,12 +292,14 @@ class _Transforming:
 
     def _look(self) -> None:
         """Look where all partitions stand."""
+        spent = time.thread_time()
         self._link.read()
         left_out = self.progress.left_out_names
         rows = (row for row in map(self._with_trouble, self._rows()) if row.topic not in left_out)
         self.progress.rows = tuple(rows)
         self._meter.looked(stands(self.progress.rows))
         self._partitions.look(self.progress.rows)
+        self._looked = time.thread_time() - spent
 
     def _with_trouble(self, row: PartitionStatus) -> PartitionStatus:
         trouble = self._troubles.get(row.tp)
@@ -309,19 +314,16 @@ class _Transforming:
         if self._wishes.until_caught_up or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + self._link.config.run.discover
-        made = self._reconciler.due(self.progress.rows)
-        if made is None and self._has_new():
-            made = self._reconciler.all(self.progress.rows)
+        link, rows = self._link, self.progress.rows
+        same = shape(link.config, link.source, link.target) == self._shape
+        made = self._reconciler.due(rows) if same else self._reconciler.all(rows)
         if made is not None:
             self._took(made)
-
-    def _has_new(self) -> bool:
-        """Whether the source has a topic that has no mirror topic so far."""
-        return any(row.topic not in self._names for row in self.progress.rows)
 
     def _took(self, made: Reconciled) -> None:
         self.progress.topics = made
         if made.found is not None:
+            self._shape = shape_of(self._link.config, made.found)
             names = made.found.of(TOPICS).found.topics
             self._names = {str(here): str(there) for here, there in names.items()}
 
