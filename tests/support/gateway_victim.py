@@ -3,7 +3,7 @@
 `python -m tests.support.gateway_victim FILE FAULT..` serves a link as `towpath gateway` does. The
 first promotion meets the first fault, and so on; later ones meet none. `kill=N` ends the process
 with SIGKILL before or behind its Nth call that writes; with `kill=0` it prints at its end how many
-there were.
+there were. With `ids`, each beginning of a transactional id is such a call, too.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from tests.support.archive.steps import KillingSteps
 from towpath.cli.main import main as towpath
 from towpath.cluster.admin.groups.admin import GroupAdmin
+from towpath.cluster.admin.transactions import Transactions
 from towpath.gateway.promotion.gateway_book import GatewayBook
 from towpath.gateway.promotion.promotion_attempt import PromotionAttempt
 from towpath.ledger.entries import Promoted
@@ -63,6 +64,8 @@ def main() -> None:
         steps.around(Ledger, "append")
         steps.around(GroupAdmin, "write")
         steps.around(Fencer, "fence")
+        if "ids" in faults:
+            steps.around(Transactions, "fence")
     faults = [each for each in faults if each in _RECORDS]
 
     def drain(attempt: PromotionAttempt) -> None:

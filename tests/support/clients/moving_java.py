@@ -21,9 +21,9 @@ class MovingClient:
     Attributes:
         folder: Where its output goes.
         version: The version of kafka-clients.
-        kind: `write` or `read`.
-        name: The number of the producer, or the group.
-        topic: The topic.
+        kind: `write`, `read`, `transact` or `process`.
+        name: The number of the producer, its transactional id, or the group.
+        topic: The topic; of `process`, `INPUT>OUTPUT`.
         configs: Configs of its own.
     """
 
@@ -50,6 +50,11 @@ class MovingClient:
         """Partition and offset of each record that it read."""
         lines = [line.split() for line in self.said.splitlines(keepends=True) if line[-1:] == "\n"]
         return [(int(line[1]), int(line[2])) for line in lines if line[0] == "READ"]
+
+    def numbers(self, what: str) -> list[int]:
+        """Return the transactions of which it printed this."""
+        lines = [line.split() for line in self.said.splitlines(keepends=True) if line[-1:] == "\n"]
+        return [int(line[1]) for line in lines if line[0] == what]
 
     def number(self, what: str) -> int:
         """Return what it printed at its end."""

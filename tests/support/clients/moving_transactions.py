@@ -92,7 +92,8 @@ class Transactions:
     def _told(self, error: Any) -> None:
         self.errors.append(str(error))
 
-    def _producer(self, name: str) -> Producer:
+    def producer(self, name: str) -> Producer:
+        """Return a producer that has begun with a transactional id."""
         config: dict[str, Any] = {"bootstrap.servers": self.bootstrap, "linger.ms": 2}
         config["transactional.id"] = name
         # Else librdkafka 2.16 waits for ever for a group's coordinator once all brokers were away.
@@ -102,7 +103,7 @@ class Transactions:
         return producer
 
     def _write(self, name: str, topic: str) -> None:
-        producer, number = self._producer(name), 0
+        producer, number = self.producer(name), 0
         while not self._writing.is_set():
             begun = time.monotonic()
             producer.begin_transaction()
@@ -129,7 +130,7 @@ class Transactions:
     def _process(
         self, name: str, group: str, inputs: str, output: str, more: dict[str, Any]
     ) -> None:
-        producer, number = self._producer(name), 0
+        producer, number = self.producer(name), 0
         config = {"bootstrap.servers": self.bootstrap, "group.id": group, **QUIET, **more}
         config |= {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
         config |= {"isolation.level": "read_committed", "error_cb": self._told}

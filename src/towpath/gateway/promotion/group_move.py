@@ -52,6 +52,13 @@ class GroupMove:
             self._at.require(patience, missed(ReasonCode.PROMOTE_MEMBERS_DIRECT, away))
             time.sleep(_LOOK)
 
+    def find(self) -> None:
+        """Look for the coordinators of the groups where they go on.
+
+        The first one lets a cluster make the topic of its offsets, which takes seconds.
+        """
+        self._link.target.groups.offsets(self._scope.groups)
+
     def gather(self) -> None:
         """Hold back the JoinGroup and the commits of all members of the groups.
 

@@ -85,6 +85,7 @@ class PromotionAttempt:
         self._groups.present()
         if section.adopt and not self._asked.back:
             require_no_direct_writers(self._at, self._link, self._scope.partitions)
+        self._groups.find()
         self._transactions.prepare()
         self._reach(PromotionStep.NEAR)
         self._began = time.monotonic()

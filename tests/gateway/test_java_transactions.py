@@ -1,0 +1,82 @@
+"""Java's transactional producers of each version move, and no application is told of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.clients.gateways import promoted, served
+from tests.support.clients.moving import PARTITIONS
+from tests.support.clients.moving_java import MovingClient, configs_of
+from tests.support.clients.moving_transactions import (
+    Transactions,
+    require_processed,
+    require_whole_transactions,
+)
+from tests.support.here import Here
+from tests.support.kafka import create_topic, wait_until
+from tests.support.links import Link, end
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("version", "protocol"),
+    [
+        ("3.9.2", "classic"),
+        ("4.1.2", "classic"),
+        ("4.1.2", "consumer"),
+        ("4.4.0", "classic"),
+        ("4.4.0", "consumer"),
+    ],
+)
+def test_java_transactions_move_without_an_error(
+    gateway_link: Link, here: Here, version: str, protocol: str
+) -> None:
+    link, folder = gateway_link, gateway_link.folder
+    inputs, output = (
+        create_topic(link.source.bootstrap, f"{link.name}.{name}", PARTITIONS)
+        for name in ("inputs", "output")
+    )
+    run, bootstrap = link.run_inside(), link.gateway.split("'")[1]
+    gateway = served(link)
+    writer, group = f"{link.name}-writer", f"{link.name}-group"
+    writing = MovingClient(folder, version, "transact", writer, inputs)
+    processing = MovingClient(
+        folder, version, "process", group, f"{inputs}>{output}", configs_of(protocol)
+    )
+    every = [writing, processing]
+
+    def go_on() -> None:
+        known = [len(each.numbers("COMMITTED")) for each in every]
+        wait_until(
+            lambda: all(
+                len(each.numbers("COMMITTED")) > before + 5
+                for each, before in zip(every, known, strict=True)
+            ),
+            f"transactions go on: {[each.failures for each in every]}",
+            60,
+        )
+
+    try:
+        for each in every:
+            each.start(bootstrap)
+        go_on()
+        wait_until(lambda: end(link.target, output) > 5, f"the run copies: {run.said}", 240)
+        done = promoted(here, link)
+        go_on()
+        gateway.kill9()
+        served(link)
+        go_on()
+        for each in every:
+            each.stop()
+    finally:
+        for each in every:
+            each.kill()
+    assert [each.failures for each in every] == [[], []]
+    traffic = Transactions(bootstrap)
+    traffic.committed[writer] = writing.numbers("COMMITTED")
+    traffic.aborted[writer] = writing.numbers("ABORTED")
+    require_whole_transactions(traffic, link.target.bootstrap, inputs)
+    require_processed(link.target.bootstrap, inputs, output)
+    print(f"{version}, {protocol}: held {done['held_ms']} ms")  # noqa: T201
