@@ -181,6 +181,30 @@ def test_readers_of_a_promoted_topic_look_where_it_is(version: int) -> None:
     assert places(other) == [AT_SOURCE]
 
 
+def test_members_that_an_interrupted_move_emptied_join_anew_once() -> None:
+    """A gateway told them that they have nothing, and was killed; the source does not know."""
+
+    def beats(member: str, epoch: int) -> RequestStep | None:
+        message = ConsumerGroupHeartbeatRequest(
+            group_id="g", member_id=member, member_epoch=epoch, topic_partitions=None,
+            instance_id=None, rack_id=None, rebalance_timeout_ms=-1, server_assignor=None,
+            subscribed_topic_names=None, subscribed_topic_regex=None,
+        )  # fmt: skip
+        return step(routes, message, 0)
+
+    routes = Routes(is_interrupted=True)
+    refused = beats("a", 3)
+    assert refused is not None
+    assert refused.own is not None
+    assert ConsumerGroupHeartbeatResponse.decode(
+        memoryview(refused.own)[4:], version=0, header=True
+    ).error_code == 110  # fmt: skip
+    assert places(beats("a", 0))[0].cluster is AT_SOURCE.cluster
+    assert places(beats("a", 4))[0].cluster is AT_SOURCE.cluster
+    routes = Routes()
+    assert places(beats("b", 3))[0].cluster is AT_SOURCE.cluster
+
+
 def test_a_session_of_before_ends_once() -> None:
     routes, client = promoted(), SourceClient()
     steers = steering(routes)

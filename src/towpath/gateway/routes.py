@@ -64,6 +64,8 @@ class Routes:
         table: What the cluster that served a topic before held of its producers.
         view: The promoted topics as the target tells them.
         rejoining: Members of KIP-848 that were gathered in vain: they have to join anew.
+        is_interrupted: Whether a gateway before this one ended in the middle of a move: members of
+            KIP-848 may think that they have nothing, so each joins anew when it is first heard of.
         early: Promoted partitions of which a batch came behind a gap: the target may know more.
         transactions: Transactional ids, and what of them is held.
         seen: Members that were heard of through this gateway.
@@ -86,6 +88,7 @@ class Routes:
     table: CutTable = field(default_factory=CutTable)
     view: Metadata | None = None
     rejoining: set[tuple[str, str]] = field(default_factory=set)
+    is_interrupted: bool = False
     early: set[tuple[str, int]] = field(default_factory=set)
     transactions: TransactionRoutes = field(default_factory=TransactionRoutes)
     seen: SeenMembers = field(default_factory=SeenMembers)
@@ -97,7 +100,7 @@ class Routes:
     def moving(self) -> bool:
         """Whether any topic or group is moving, or has moved before."""
         held = self.held or self.transactions.hold
-        return bool(self.eras or self.gathering or self.rejoining or held)
+        return bool(self.eras or self.gathering or self.rejoining or held or self.is_interrupted)
 
     def move(self, record: Promoted) -> None:
         """Apply a move of topics to the target, or back."""

@@ -34,6 +34,9 @@ class SeenMembers:
         if len(self._heard) > self._most:
             self._heard.popitem(last=False)
 
+    def __contains__(self, member: tuple[str, str]) -> bool:
+        return member in self._heard
+
     def unseen(self, members: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
         """Return the members that never sent a request, by group."""
         left = {

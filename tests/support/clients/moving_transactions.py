@@ -97,7 +97,7 @@ class Transactions:
         config: dict[str, Any] = {"bootstrap.servers": self.bootstrap, "linger.ms": 2}
         config["transactional.id"] = name
         # Else librdkafka 2.16 waits for ever for a group's coordinator once all brokers were away.
-        config["metadata.recovery.strategy"] = "none"
+        config |= {"metadata.recovery.strategy": "none", "reconnect.backoff.max.ms": 500}
         producer = Producer({**config, **QUIET, "error_cb": self._told})
         producer.init_transactions(60)
         return producer
@@ -131,8 +131,12 @@ class Transactions:
         self, name: str, group: str, inputs: str, output: str, more: dict[str, Any]
     ) -> None:
         producer, number = self.producer(name), 0
-        config = {"bootstrap.servers": self.bootstrap, "group.id": group, **QUIET, **more}
-        config |= {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
+        config = {
+            "bootstrap.servers": self.bootstrap,
+            "group.id": group,
+            "reconnect.backoff.max.ms": 500,
+        }
+        config |= {**QUIET, **more, "enable.auto.commit": False, "auto.offset.reset": "earliest"}
         config |= {"isolation.level": "read_committed", "error_cb": self._told}
         consumer = Consumer(config)
         consumer.subscribe([inputs])

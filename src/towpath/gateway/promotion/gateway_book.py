@@ -61,6 +61,7 @@ class GatewayBook:
         signs: The gateways that were heard of, by name.
         promoted: What moved to the target and back, by the name of the request, in its order; by
             gateways of this link, and of earlier ones between the same clusters.
+        interrupted: Whether a gateway before this one ended in the middle of a move.
         eras: How often topics went back to the source, through gateways of any link.
         left: Since when clients of this gateway may leave, in ms since 1970; 0 for never.
     """
@@ -79,6 +80,7 @@ class GatewayBook:
         self.signs: dict[str, GatewaySign] = {}
         self.promoted: dict[str, Promoted] = {}
         self.eras: dict[TopicName, int] = {}
+        self.interrupted = False
         self.left = 0
 
     def begin(self) -> None:
@@ -93,6 +95,7 @@ class GatewayBook:
         for asked in [*self._asked.values()]:
             if asked.state in _OPEN:
                 done = asked.name in self.promoted
+                self.interrupted |= not done and asked.state == PromotionStage.RUNNING
                 state = done_state(asked) if done else PromotionStage.UNDONE
                 why = () if done else (Reason.of(ReasonCode.PROMOTE_ENDED),)
                 self.note(replace(asked, state=state.value, reasons=why))

@@ -25,6 +25,8 @@ _WAIT = 0.5
 _AGAIN = 2.0
 _REPEAT = 300.0
 """Seconds after which an error is told again that goes on."""
+_HEARD = 60.0
+"""Seconds within which all members of groups are heard of that a gateway before this one had."""
 _VIEW = 2.0
 """Seconds after which the leaders of promoted topics are looked at again."""
 
@@ -56,6 +58,7 @@ class PromotionThread:
         self._automatic = AutomaticPromotion(
             wanted, self._promoter.ready, self._waits, time.monotonic, now_ms
         )
+        self._interrupted = self._viewed + _HEARD
         self._thread = threading.Thread(target=self._listen, name="promotions", daemon=True)
 
     @property
@@ -72,6 +75,7 @@ class PromotionThread:
             LedgerError: The ledger is of no use.
         """
         self._book.begin()
+        self._at.gateway.routes.is_interrupted = self._book.interrupted
         self._tell(self._promoter.resume())
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -90,6 +94,8 @@ class PromotionThread:
     def _listen(self) -> None:
         while not self._stop.is_set():
             try:
+                if time.monotonic() > self._interrupted:
+                    self._at.gateway.routes.is_interrupted = False
                 self._answer()
                 asked = self._book.read(_WAIT)
                 if self._promoter.is_behind:
