@@ -275,7 +275,7 @@ def main() -> int:
     towpath_environment(ROOT)
     day = datetime.now(UTC).date()
     profiles = Profiles(asked.profile, asked.out / f"{day}-soak-{asked.profile}")
-    faults = plan(asked.seed, asked.seconds)
+    faults = [] if asked.calm else plan(asked.seed, asked.seconds)
     tell(f"--seed {asked.seed}; " + ", ".join(map(str, faults)))
     folder, told = Path(tempfile.mkdtemp(prefix="towpath-soak-", dir=asked.home)), machine()
     found = Found()

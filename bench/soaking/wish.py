@@ -24,6 +24,7 @@ class Wish:
         rate: Records per second, altogether.
         seconds: How long producers write.
         seed: Of the faults and of the records.
+        calm: Whether there are no faults.
         limit: MiB per hour by which the memory of a role may rise.
         profile: What is profiled, "" for nothing.
         out: Folder of the page.
@@ -35,6 +36,7 @@ class Wish:
     rate: int
     seconds: int
     seed: int
+    calm: bool
     limit: float
     profile: str
     out: Path
@@ -60,6 +62,7 @@ def wish() -> Wish:
     parser.add_argument("--for", dest="seconds", type=seconds, default="10m", metavar="DURATION",
                         help="how long producers write, such as 3m or 1h")  # fmt: skip
     parser.add_argument("--seed", type=int, help="of faults and records; a random one by default")
+    parser.add_argument("--calm", action="store_true", help="no faults")
     parser.add_argument("--limit", type=float, default=50.0,
                         help="MiB an hour by which the memory of a role may rise")  # fmt: skip
     parser.add_argument("--profile", choices=PROFILES, default="",
