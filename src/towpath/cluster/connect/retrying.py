@@ -36,7 +36,7 @@ def retried(
         stop=_until(deadline),
         reraise=True,
     )
-    return loop(call)
+    return _run(loop, call)
 
 
 def polled(
@@ -56,7 +56,19 @@ def polled(
         stop=_until(deadline),
         retry_error_callback=_last_result,
     )
-    return loop(call)
+    return _run(loop, call)
+
+
+def _run(loop: Retrying, call: Callable[[], T]) -> T:
+    """Run a loop, and leave no cycle of objects behind.
+
+    The loop's last actions refer to the loop, so that it and the result of the call would stay
+    until Python looks for cycles, which happens seldom (`runtime/garbage.py`).
+    """
+    try:
+        return loop(call)
+    finally:
+        loop.iter_state.reset()
 
 
 def _pauses(back_off: BackOff) -> Callable[[RetryCallState], float]:
