@@ -5,16 +5,15 @@ The thread beside the connections does this; `promotion_attempt.py` has the step
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Set
 from contextlib import ExitStack
 from dataclasses import replace
 
 from towpath.access.topic_writers import told_writers
-from towpath.cluster.metadata import Answers, ProducerState
 from towpath.gateway.cluster_greeting import versions_of
-from towpath.gateway.producer_eras import own
 from towpath.gateway.promotion.automatic_promotion import Readiness
 from towpath.gateway.promotion.gateway_book import done_state
+from towpath.gateway.promotion.known_producers import KnownProducers
 from towpath.gateway.promotion.leaving_gate import LeavingGate
 from towpath.gateway.promotion.link_back import copying, link_back
 from towpath.gateway.promotion.login_checks import check_logins
@@ -33,12 +32,9 @@ from towpath.model.amounts import counted
 from towpath.model.errors import ConfigError, TowpathError
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
-from towpath.runtime.clock import now_ms
 
 _PULSE = 3.0
 """Seconds within which a broker of the source answers, or the source counts as away."""
-_MEMORY_MS = 86_400_000
-"""Kafka's default for how long a broker remembers a producer that writes nothing."""
 _MOST = 20
 
 
@@ -54,7 +50,7 @@ class Promoter:
         self._strays = StrayWatch(at)
         self._open: list[Promoted] = []
         self._taken = set[str]()
-        self._unasked = set[TopicPartition]()
+        self._producers = KnownProducers(at)
         self._groups_known = True
         self._gate = LeavingGate(at)
 
@@ -90,7 +86,7 @@ class Promoter:
         at.link.read()
         self._open = [each for each in all_of_them.values() if each.link == at.link.name]
         at.see(at.link.target.topics.with_brokers(map(TopicName, topics)))
-        self._unasked |= {*_places(records)}
+        self._producers.unasked |= {*_places(records)}
         self._groups_known = False
         troubles = self._close()
         self._ask()
@@ -99,7 +95,7 @@ class Promoter:
     def _ask(self) -> None:
         """Ask what a gateway that begins must know of both clusters, if they are there."""
         at = self._at
-        self._unasked = self._learn(self._unasked)
+        self._producers.ask(source_away=self._source_away)
         if self._groups_known or self._source_away:
             return
         at.link.look()
@@ -153,7 +149,7 @@ class Promoter:
             return []
         at.see(at.link.target.topics.with_brokers(map(TopicName, topics)))
         early = at.call(lambda: {*routes.early})
-        self._unasked |= {TopicPartition(TopicName(topic), number) for topic, number in early}
+        self._producers.unasked |= {TopicPartition(TopicName(topic), part) for topic, part in early}
         self._ask()
         troubles = self._close() if self._open else []
         self._gate.look()
@@ -173,62 +169,6 @@ class Promoter:
             left += [record] if closed.again else []
         self._open = left
         return troubles
-
-    def _learn(self, places: Set[TopicPartition]) -> set[TopicPartition]:
-        """Ask clusters which producers they know by now, so that they judge them themselves.
-
-        Returns those that could not be asked, as the source is away.
-
-        One may know some of which this gateway has not heard: they came through another one. And it
-        forgets producers that write nothing for a time, as the other one would have done.
-        """
-        at, routes = self._at, self._at.gateway.routes
-        if not places:
-            return set()
-        promoted, eras = at.call(lambda: ({*routes.topics}, {**routes.eras}))
-        old = self._old()
-        for cluster, there in (
-            (at.link.target, {tp for tp in places if tp.topic in promoted}),
-            (at.link.source, {tp for tp in places if tp.topic not in promoted}),
-        ):
-            if there and cluster is at.link.source and self._source_away:
-                return there
-            if there:
-                self._learnt(cluster.producers.states(there), eras, old)
-        return set()
-
-    def _learnt(
-        self,
-        known: Answers[TopicPartition, tuple[ProducerState, ...]],
-        eras: Mapping[str, int],
-        old: Set[TopicPartition],
-    ) -> None:
-        routes = self._at.gateway.routes
-
-        def learn() -> None:
-            for tp, states in known.items():
-                place, era = (tp.topic, tp.partition), eras.get(tp.topic, 0)
-                for each in states:
-                    producer = own(each.id, era)
-                    routes.table.knows(place, producer, each.epoch, each.last_sequence)
-                if tp in old:
-                    routes.table.forget_all_but(place, {own(each.id, era) for each in states})
-            routes.early -= {(tp.topic, tp.partition) for tp in known}
-            routes.early |= {(tp.topic, tp.partition) for tp in known.failed}
-            self._at.gateway.wake()
-
-        self._at.call(learn)
-
-    def _old(self) -> set[TopicPartition]:
-        """Return partitions that moved longer ago than brokers remember producers."""
-        found = self._at.link.target.cluster.broker_config("producer.id.expiration.ms")
-        before = now_ms() - int(found or _MEMORY_MS)
-        return {
-            TopicPartition(name, each.partition)
-            for name, (record, topic) in self._at.book.last_moves().items()
-            if record.at < before
-            for each in topic.partitions
-        }
 
     def ready(self) -> Readiness:
         """Return whether all topics of the link could be promoted now.
