@@ -43,6 +43,15 @@ def test_what_needs_offsets_is_refused_beside_it(write: Write, beside: str) -> N
         assert text.startswith(f"{what} cannot be used with {BESIDE[beside]}: ")
 
 
+def test_no_rates_are_kept_beside_it(write: Write) -> None:
+    rate = "run: {max_rate: 50MB}"
+    for part in (LINK + TRANSFORM, LINK.replace("'.*'", "a").replace("]}", "], partitions: 3}")):
+        [(path, text)] = problems(write(f"{part}\n{rate}\n"))
+        assert path == "run.max_rate"
+        assert "keeps no rates" in text
+    assert problems(write(LINK + rate)) == []
+
+
 def test_a_query_is_one_text_or_one_function_that_is_there(write: Write) -> None:
     (write("").parent / "clean.py").write_text("def clean(frame):\n    return frame\n")
     wrong = {

@@ -248,6 +248,17 @@ class LinkConfig(Section):
             require_none(_beside_transform(info.data, what))
         return transform
 
+    @field_validator("run")
+    @classmethod
+    def _without_rates(cls, run: RunConfig, info: ValidationInfo) -> RunConfig:
+        topics = info.data.get("topics")
+        by_count = topics is not None and topics.partitions is not None
+        if run.max_rate.model_fields_set and (info.data.get("transform") or by_count):
+            what = "transform" if info.data.get("transform") else "topics.partitions"
+            text = f"cannot be used with {what}, which keeps no rates; `transform.max_offsets`"
+            raise placed_error(f"{text} bounds what one transaction copies", "max_rate")
+        return run
+
     @field_validator("topics")
     @classmethod
     def _not_onto_itself(cls, topics: LinkTopics, info: ValidationInfo) -> LinkTopics:
