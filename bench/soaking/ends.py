@@ -24,9 +24,11 @@ def ends(admin: AdminClient, places: Sequence[Place], isolation: IsolationLevel)
     found = {}
     for tp, answer in asked.items():
         try:
-            found[tp.topic, tp.partition] = int(answer.result(SOON + 1).offset)
+            offset = int(answer.result(SOON + 1).offset)
         except (KafkaException, TimeoutError):
             continue
+        if offset >= 0:  # else it is not known
+            found[tp.topic, tp.partition] = offset
     return found
 
 

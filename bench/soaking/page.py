@@ -173,9 +173,10 @@ def _memory_lines(asked: Wish, figured: Figures) -> Iterator[str]:
     yield ""
     yield "Resident memory every 10 s, summed by role; one slope by least squares, with a level of"
     yield "its own for each stretch between two starts or ends of such a process (`segments`),"
-    yield "without the first minutes of a run. The error is widened for samples that resemble their"
-    yield f"neighbours. The limit is {asked.limit:.0f} MiB an hour, above twice the error, for"
-    yield f"slopes of {60 * SHORTEST:.0f} minutes and more. Pages that forks share count for each."
+    yield "without the first minutes of its youngest process. The error is widened for samples that"
+    yield f"resemble their neighbours. The limit is {asked.limit:.0f} MiB an hour, above twice the"
+    yield f"error, for slopes of {60 * SHORTEST:.0f} minutes and more. Pages that forks share count"
+    yield "for each."
     yield from ("", "Stretches of more than a minute, MiB at their beginning, end and highest:", "")
     stretches = [
         (role, f"{part['from_s']} to {part['to_s']} s", part["first_mib"], part["last_mib"],

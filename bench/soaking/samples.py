@@ -74,15 +74,16 @@ def segments(samples: Sequence[Sample], role: str, warm: float) -> list[Segment]
     Args:
         samples: All of them, in order.
         role: The role.
-        warm: Seconds of a run's life that do not count, as everything is loaded then.
+        warm: Seconds of a life that do not count, as everything is loaded then: of the run's, and
+            of the youngest of the processes.
     """
     found: list[list[tuple[float, float]]] = []
     known: tuple[int, frozenset[int]] | None = None
-    started: dict[int, float] = {}
+    started: dict[tuple[int, int], float] = {}
     for sample in samples:
-        began = started.setdefault(sample.life, sample.at)
         who = sample.life, frozenset(sample.memory.get(role, {}))
-        if sample.at - began < warm or not who[1]:
+        born = [started.setdefault((sample.life, pid), sample.at) for pid in (0, *who[1])]
+        if sample.at - max(born) < warm or not who[1]:
             continue
         if who != known:
             found.append([])

@@ -77,12 +77,12 @@ def sample(at: float, life: int, sizes: dict[int, float]) -> Sample:
 def test_samples_are_cut_where_a_process_comes_or_goes_and_where_a_run_is_new() -> None:
     seen = [
         *(sample(at, 1, {7: 100.0}) for at in range(0, 60, 10)),
-        *(sample(at, 1, {7: 100.0, 8: 50.0}) for at in range(60, 90, 10)),
-        *(sample(at, 2, {9: 30.0}) for at in range(90, 150, 10)),
-        sample(150, 2, {}),
+        *(sample(at, 1, {7: 100.0, 8: 50.0}) for at in range(60, 110, 10)),
+        *(sample(at, 2, {9: 30.0}) for at in range(110, 170, 10)),
+        sample(170, 2, {}),
     ]
     assert [(part[0], len(part)) for part in segments(seen, "worker", 20)] == [
-        ((20, 100.0), 4), ((60, 150.0), 3), ((110, 30.0), 4),
+        ((20, 100.0), 4), ((80, 150.0), 3), ((130, 30.0), 4),
     ]  # fmt: skip
     assert segments(seen, "JVM", 0) == []
 
