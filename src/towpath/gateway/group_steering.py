@@ -17,6 +17,7 @@ from kafka.protocol.consumer import (
 
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
 from towpath.gateway.apis import Api
+from towpath.gateway.cooperative_members import keeps_partitions
 from towpath.gateway.frames import FrameError, Head
 from towpath.gateway.request_sending import Handler, RelayedClient, RequestSending, of_cluster
 from towpath.gateway.request_steps import RequestStep
@@ -25,9 +26,11 @@ from towpath.gateway.steering_answers import (
     FENCED_EPOCH,
     LOADING,
     beat_refused,
+    joined,
     not_synced,
     nothing_assigned,
     rebalancing,
+    synced_with_nothing,
 )
 
 
@@ -78,24 +81,30 @@ class GroupSteering:
     def _join(
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
     ) -> RequestStep | None:
-        gathering = self._routes.gathers(asked.group_id)
-        if gathering is not None:
-            gathering.joins(asked.group_id, asked.member_id)
-            return None
-        return self._of_group(asked, frame, head, client)
+        group, member = asked.group_id, asked.member_id
+        gathering = self._routes.gathers(group)
+        if gathering is None:
+            return self._of_group(asked, frame, head, client)
+        generation = self._routes.seen.generation(group, member)
+        if generation is not None and keeps_partitions(asked) and gathering.empties(group, member):
+            return RequestStep(own=joined(head, member, generation))
+        gathering.joins(group, member)
+        return None
 
     def _heartbeat(
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
     ) -> RequestStep:
-        self._routes.seen.saw(asked.group_id, asked.member_id)
+        self._routes.seen.saw(asked.group_id, asked.member_id, asked.generation_id)
         if self._routes.gathers(asked.group_id) is not None:
             return RequestStep(own=rebalancing(head))
         return self._of_group(asked, frame, head, client)
 
     def _sync(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
-        if self._routes.gathers(asked.group_id) is not None:
-            return RequestStep(own=not_synced(head))
-        return self._of_group(asked, frame, head, client)
+        gathering = self._routes.gathers(asked.group_id)
+        if gathering is None:
+            return self._of_group(asked, frame, head, client)
+        gives_back = gathering.syncs(asked.group_id, asked.member_id)
+        return RequestStep(own=synced_with_nothing(head) if gives_back else not_synced(head))
 
     def _beat(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
         """Answer or relay a heartbeat of KIP-848."""

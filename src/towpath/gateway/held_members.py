@@ -1,7 +1,8 @@
 """Group members whose JoinGroup the gateway holds back until their group has moved. Pure.
 
 A member of a classic group hears that its group rebalances: it commits, gives its partitions back
-and asks to join, and that request is held. A member of a group of KIP-848 hears that it has no
+and asks to join, and that request is held. One that would keep its partitions meanwhile (KIP-429)
+is told first that it has none any more. A member of a group of KIP-848 hears that it has no
 partitions: it commits, gives them back and says so; later the target does not know it, and it joins
 anew. Either way nothing is read twice, as all commits come before the last word of a member.
 """
@@ -21,6 +22,8 @@ class HeldMembers:
         idle: Members, by group, that have no partitions to give back.
         come: Members, by group, that gave back what they had.
         told: Groups and members of KIP-848 that were told that they have nothing.
+        emptying: Groups and members of classic groups that are being told that they have nothing;
+            `emptied`, those that were.
         closed: Whether commits are held, too, as the offsets are being written to the target.
     """
 
@@ -28,11 +31,31 @@ class HeldMembers:
     idle: Mapping[str, frozenset[str]] = field(default_factory=dict)
     come: dict[str, set[str]] = field(default_factory=dict)
     told: set[tuple[str, str]] = field(default_factory=set)
+    emptying: set[tuple[str, str]] = field(default_factory=set)
+    emptied: set[tuple[str, str]] = field(default_factory=set)
     closed: bool = False
 
     def joins(self, group: str, member: str) -> None:
         """Note that a member of a classic group sent JoinGroup, which is held back."""
         self.come.setdefault(group, set()).add(member)
+
+    def empties(self, group: str, member: str) -> bool:
+        """Note that a member of a classic group has something to give back; `False` if too late.
+
+        Each is told once that it has nothing: one that does not listen is held like others.
+        """
+        if self.closed or (group, member) in self.emptied:
+            return False
+        self.emptying.add((group, member))
+        return True
+
+    def syncs(self, group: str, member: str) -> bool:
+        """Note the SyncGroup of a member; return whether it is to be told that it has nothing."""
+        if (group, member) not in self.emptying:
+            return False
+        self.emptying.discard((group, member))
+        self.emptied.add((group, member))
+        return True
 
     def beats(self, group: str, member: str, owned: Iterable[object] | None) -> None:
         """Note the heartbeat of a member of a KIP-848 group.

@@ -22,17 +22,21 @@ class SeenMembers:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._heard: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._heard: OrderedDict[tuple[str, str], int | None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._heard)
 
-    def saw(self, group: str, member: str) -> None:
-        """Note that a member sent a request."""
-        self._heard[group, member] = None
+    def saw(self, group: str, member: str, generation: int | None = None) -> None:
+        """Note that a member sent a request, and in which generation of a classic group it is."""
+        self._heard[group, member] = generation
         self._heard.move_to_end((group, member))
         if len(self._heard) > self._most:
             self._heard.popitem(last=False)
+
+    def generation(self, group: str, member: str) -> int | None:
+        """Return the generation that a member of a classic group told last, if it did."""
+        return self._heard.get((group, member))
 
     def __contains__(self, member: tuple[str, str]) -> bool:
         return member in self._heard

@@ -12,12 +12,14 @@ from typing import Any
 from kafka.protocol.consumer import (
     FetchResponse,
     HeartbeatResponse,
+    JoinGroupResponse,
     ListOffsetsResponse,
     SyncGroupResponse,
 )
 from kafka.protocol.metadata import FindCoordinatorResponse
 
 from towpath.cluster.messages import ConsumerGroupHeartbeatResponse
+from towpath.gateway.cooperative_members import ASSIGNOR, NOTHING
 from towpath.gateway.frames import Head
 
 NOT_LEADER = 6
@@ -127,16 +129,42 @@ def rebalancing(head: Head) -> bytes:
     return framed(HeartbeatResponse(throttle_time_ms=0, error_code=REBALANCING), head)
 
 
-def not_synced(head: Head) -> bytes:
-    """Answer a SyncGroup so that the member joins again."""
-    made = SyncGroupResponse(
+def joined(head: Head, member: str, generation: int) -> bytes:
+    """Answer a JoinGroup so that the member asks in its own generation what it has."""
+    made = JoinGroupResponse(
         throttle_time_ms=0,
-        error_code=REBALANCING,
-        protocol_type=None,
-        protocol_name=None,
-        assignment=b"",
+        error_code=0,
+        generation_id=generation,
+        protocol_type="consumer",
+        protocol_name=ASSIGNOR,
+        leader="",
+        skip_assignment=False,
+        member_id=member,
+        members=[],
     )
     return framed(made, head)
+
+
+def _synced(head: Head, code: int, assignment: bytes) -> bytes:
+    known = code == 0
+    made = SyncGroupResponse(
+        throttle_time_ms=0,
+        error_code=code,
+        protocol_type="consumer" if known else None,
+        protocol_name=ASSIGNOR if known else None,
+        assignment=assignment,
+    )
+    return framed(made, head)
+
+
+def synced_with_nothing(head: Head) -> bytes:
+    """Answer a SyncGroup so that the member gives back what it has, and joins again."""
+    return _synced(head, 0, NOTHING)
+
+
+def not_synced(head: Head) -> bytes:
+    """Answer a SyncGroup so that the member joins again."""
+    return _synced(head, REBALANCING, b"")
 
 
 def _beat(head: Head, member: str, epoch: int, code: int, assigned: Iterable[Any] | None) -> bytes:

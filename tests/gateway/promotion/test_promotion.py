@@ -52,28 +52,31 @@ def test_clients_move_and_come_back_and_notice_nothing(gateway_link: Link, here:
     run = link.run_inside()
     gateway = served(link)
     traffic = Traffic(link.gateway.split("'")[1], topic)
-    classic, new = f"{link.name}-classic", f"{link.name}-new"
+    classic, sticky, new = (f"{link.name}-{each}" for each in ("classic", "sticky", "new"))
+    groups = classic, sticky, new
+    often = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
     try:
         for number in range(2):
             traffic.write(number)
-        traffic.join(classic, **{"heartbeat.interval.ms": 500, "session.timeout.ms": 6000})
+        traffic.join(classic, **often)
+        traffic.join(sticky, **often, **{"partition.assignment.strategy": "cooperative-sticky"})
         traffic.join(new, **{"group.protocol": "consumer"})
-        wait_until(lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]), "all read", 60)
+        go_on(traffic, *groups)
         wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
-        go_there(link, here, traffic, seen, classic, new)
+        go_there(link, here, traffic, seen, *groups)
         gateway.kill9()
         served(link)
-        go_on(traffic, classic, new)
+        go_on(traffic, *groups)
         assert ends_of(link.source, topic) == seen.ends[0], "nothing came to the source any more"
-        go_back(link, here, traffic, seen, classic, new)
+        go_back(link, here, traffic, seen, *groups)
         traffic.end_writing()
-        all_read(traffic, sum(traffic.sent.values()), classic, new)
+        all_read(traffic, sum(traffic.sent.values()), *groups)
     finally:
         traffic.close()
     assert seen.errors == []
     assert ends_of(link.target, topic) == seen.ends[1], "nothing came to the target any more"
     require_whole(traffic, link.source.bootstrap)
-    for group in (classic, new):
+    for group in groups:
         known = {*seen.before[group]}
         again = Counter(read for read in traffic.read[group] if read not in known)
         assert max(again.values()) == 1, f"{group} read nothing twice on the way back"
