@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+from kafka.protocol.consumer import JoinGroupRequest, OffsetCommitRequest
+
+from tests.support.clients.promoted_routes import promoted
+from tests.support.clients.steered import step
 from towpath.gateway.held_members import HeldMembers
 from towpath.gateway.routes import Routes
 from towpath.gateway.seen_members import SeenMembers
@@ -35,6 +40,51 @@ def test_members_that_were_gathered_in_vain_join_anew() -> None:
     assert routes.held == frozenset()
     assert routes.gathering is None
     assert routes.rejoining == {("n", "x")}
+
+
+def joins(routes: Routes, group: str) -> bool:
+    """Return whether a member of a group may join now."""
+    asked = JoinGroupRequest(
+        group_id=group, session_timeout_ms=1, rebalance_timeout_ms=1, member_id="m",
+        group_instance_id=None, protocol_type="consumer", protocols=[], reason=None,
+    )  # fmt: skip
+    return step(routes, asked, 9) is not None
+
+
+def commits(routes: Routes, group: str) -> bool:
+    """Return whether offsets of a group may be committed now, by a client that is no member."""
+    asked = OffsetCommitRequest(
+        group_id=group,
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        group_instance_id=None,
+        topics=[],
+    )
+    return step(routes, asked, 8) is not None
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_new_groups_begin_when_it_is_known_where_they_go_on(*, back: bool) -> None:
+    """Of a group that began at the source meanwhile nobody would write the offsets."""
+    routes = promoted() if back else Routes()
+    routes.is_whole, routes.of_source = back, frozenset({"elsewhere"})
+    gathering = HeldMembers(frozenset({"moves"}), others=frozenset({"stays"}), back=back)
+    routes.gathering = gathering
+    assert [joins(routes, each) for each in ("moves", "stays", "new")] == [False, True, False]
+    assert commits(routes, "new"), "it is taken in before offsets are read"
+    gathering.closed = True
+    assert [commits(routes, each) for each in ("moves", "stays", "new")] == [False, True, False]
+    if back:
+        assert joins(routes, "elsewhere"), "its cluster is not left"
+    routes.undo()
+    assert joins(routes, "new")
+    assert commits(routes, "new")
+
+
+def test_groups_that_moved_before_are_not_new() -> None:
+    routes = promoted()
+    routes.gathering = HeldMembers(frozenset({"moves"}))
+    assert joins(routes, "g"), "it goes on on the target"
 
 
 def test_members_that_were_never_heard_of_are_named() -> None:

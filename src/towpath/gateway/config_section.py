@@ -19,7 +19,10 @@ def gateway_section(config: LinkConfig) -> GatewayConfig:
         ConfigError: It is missing, or clients would get rights of the gateway's own.
     """
     if config.gateway is None:
-        why = "is missing: name at least `listen`, where clients connect (docs/gateway.md)"
+        why = (
+            "is missing: give the file that the gateway of clients runs with, or name at least"
+            " `listen`, where clients connect (docs/gateway.md)"
+        )
         raise ConfigError((ConfigProblem("gateway", why),))
     if config.source.tls is not None and config.source.tls.cert is not None:
         why = (

@@ -73,8 +73,8 @@ class GroupSteering:
     def _commit(
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
     ) -> RequestStep | None:
-        gathering = self._routes.gathers(asked.group_id)
-        if gathering is not None and gathering.closed:
+        routes, group = self._routes, asked.group_id
+        if routes.is_closed and (routes.gathers(group) is not None or routes.awaits(group)):
             return None
         return self._of_group(asked, frame, head, client)
 
@@ -84,7 +84,8 @@ class GroupSteering:
         group, member = asked.group_id, asked.member_id
         gathering = self._routes.gathers(group)
         if gathering is None:
-            return self._of_group(asked, frame, head, client)
+            waits = self._routes.awaits(group)
+            return None if waits else self._of_group(asked, frame, head, client)
         generation = self._routes.seen.generation(group, member)
         if generation is not None and keeps_partitions(asked) and gathering.empties(group, member):
             return RequestStep(own=joined(head, member, generation))
@@ -113,7 +114,7 @@ class GroupSteering:
             routes.rejoining.add((group, member))
         routes.seen.saw(group, member)
         gathering, epoch = routes.gathers(group), asked.member_epoch
-        if gathering is not None and epoch == 0:
+        if epoch == 0 and (gathering is not None or routes.awaits(group)):
             return RequestStep(own=beat_refused(head, member, LOADING))
         if gathering is not None and epoch > 0:
             gathering.beats(group, member, asked.topic_partitions)

@@ -24,6 +24,8 @@ class HeldMembers:
         told: Groups and members of KIP-848 that were told that they have nothing.
         emptying: Groups and members of classic groups that are being told that they have nothing;
             `emptied`, those that were.
+        others: Groups that stay where they are; those of neither kind are new, and wait.
+        back: Whether the groups go back to the source.
         closed: Whether commits are held, too, as the offsets are being written to the target.
     """
 
@@ -33,7 +35,13 @@ class HeldMembers:
     told: set[tuple[str, str]] = field(default_factory=set)
     emptying: set[tuple[str, str]] = field(default_factory=set)
     emptied: set[tuple[str, str]] = field(default_factory=set)
+    others: frozenset[str] = frozenset()
+    back: bool = False
     closed: bool = False
+
+    def is_new(self, group: str) -> bool:
+        """Whether a group was not there when it was looked which of them move."""
+        return group not in self.groups and group not in self.others
 
     def joins(self, group: str, member: str) -> None:
         """Note that a member of a classic group sent JoinGroup, which is held back."""

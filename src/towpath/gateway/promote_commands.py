@@ -103,8 +103,7 @@ def _lines(found: Promotion) -> Iterator[str]:
     elif found.state == PromotionStage.RUNNING.value:
         yield "running: the gateway goes on by itself; ask again what became of it"
     elif found.state != PromotionStage.TOLD.value:
-        where = "target" if found.back else "source"
-        yield f"{found.state}: nothing has moved, and all clients go on at the {where}"
+        yield f"{found.state}: nothing has moved, and all clients go on where they were"
     yield from found.told
     before = "not now: " if found.state == PromotionStage.TOLD.value else ""
     yield from (f"{before}{each}" for each in found.reasons)

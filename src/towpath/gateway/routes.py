@@ -153,6 +153,16 @@ class Routes:
         found = self.gathering
         return found if found is not None and group in found.groups else None
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether offsets of groups are being written where they go on."""
+        return self.gathering is not None and self.gathering.closed
+
+    def awaits(self, group: str) -> bool:
+        """Whether a group is new where topics are being moved from: it begins where they go on."""
+        found = self.gathering
+        return found is not None and found.is_new(group) and self.moves(group) is found.back
+
     def leader(self, topic: str, partition: int) -> BrokerPlace | None:
         """Return the leader of a promoted partition, `None` if it has none."""
         tp = TopicPartition(TopicName(topic), partition)

@@ -30,8 +30,8 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             " records; start `towpath run` with its file"
         ),
         ReasonCode.PROMOTE_NOTHING: lambda: (
-            "there is no topic to promote: the link has begun to copy none that is not promoted;"
-            " `towpath status` tells what it copies"
+            "there is no topic to promote: each is promoted already, or not copied yet;"
+            " `towpath link show FILE` tells it of each"
         ),
         ReasonCode.REVERT_NOTHING: lambda: (
             "there is no topic to take back: of those that the link back copies, none is promoted"
@@ -67,7 +67,7 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"{group} reads the topics, and groups of kind {kind} are not moved yet"
         ),
         ReasonCode.PROMOTE_TOGETHER: lambda group, topic, does="reads": (
-            f"{group} also {does} topic {topic}; promote both together"
+            f"{group} also {does} topic {topic}; both must move together"
         ),
         ReasonCode.PROMOTE_TOGETHER_GROUP: lambda who, group: (
             f"{who} also commits offsets of group {group}; promote the topics that it reads, too"

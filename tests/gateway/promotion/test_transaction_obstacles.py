@@ -33,7 +33,7 @@ def test_what_writes_through_the_gateway_to_what_moves_alone_forbids_nothing() -
 def test_topics_and_groups_that_one_id_joins_are_named() -> None:
     (topic,) = told(joined(other=True))
     assert topic.code is ReasonCode.PROMOTE_TOGETHER
-    assert str(topic) == "transactional id app also writes to topic u; promote both together"
+    assert str(topic) == "transactional id app also writes to topic u; both must move together"
     (group,) = told(joined("g", "h"))
     assert group.code is ReasonCode.PROMOTE_TOGETHER_GROUP
     assert "transactional id app also commits offsets of group h" in str(group)

@@ -27,8 +27,8 @@ PROMOTIONS = {
         "no run of link shop lives that copies the last records; start `towpath run` with its file"
     ),
     Reason.of(ReasonCode.PROMOTE_NOTHING): (
-        "there is no topic to promote: the link has begun to copy none that is not promoted;"
-        " `towpath status` tells what it copies"
+        "there is no topic to promote: each is promoted already, or not copied yet;"
+        " `towpath link show FILE` tells it of each"
     ),
     Reason.of(ReasonCode.REVERT_NOTHING): (
         "there is no topic to take back: of those that the link back copies, none is promoted"
@@ -70,7 +70,7 @@ PROMOTIONS = {
         "share group readers reads the topics, and groups of kind share are not moved yet"
     ),
     Reason.of(ReasonCode.PROMOTE_TOGETHER, group="group readers", topic="orders"): (
-        "group readers also reads topic orders; promote both together"
+        "group readers also reads topic orders; both must move together"
     ),
     Reason.of(ReasonCode.PROMOTE_TOGETHER_GROUP, who="transactional id app", group="readers"): (
         "transactional id app also commits offsets of group readers; promote the topics that it"

@@ -9,7 +9,7 @@ from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.held_members import HeldMembers
 from towpath.gateway.promotion.obstacles import of_commits
 from towpath.gateway.promotion.promotion_resources import PromotionResources
-from towpath.gateway.promotion.promotion_scope import PromotionScope
+from towpath.gateway.promotion.promotion_scope import PromotionScope, take_in_new
 from towpath.gateway.promotion.undo_errors import UndoneError, missed, undone, unknown
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import TowpathError
@@ -35,10 +35,13 @@ class GroupMove:
         at: What to work with.
         link: The link that copies: groups leave its source, and go on at its target.
         scope: What moves.
+        back: Whether the groups go back to the source.
     """
 
-    def __init__(self, at: PromotionResources, link: OpenLink, scope: PromotionScope) -> None:
-        self._at, self._link, self._scope = at, link, scope
+    def __init__(
+        self, at: PromotionResources, link: OpenLink, scope: PromotionScope, *, back: bool
+    ) -> None:
+        self._at, self._link, self._scope, self._back = at, link, scope, back
         self._routes = at.gateway.routes
 
     def present(self) -> None:
@@ -66,17 +69,19 @@ class GroupMove:
             UndoneError: One did not come in time.
         """
         scope = self._scope
-        members = self._members()
-        idle = {
-            group: frozenset(name for name, assigned in part.items() if not assigned)
-            for group, part in members.items()
-        }
-        gathering = HeldMembers(frozenset(group.name for group in scope.groups), idle)
+        gathering = HeldMembers(
+            frozenset(group.name for group in scope.groups),
+            _idle(self._members()),
+            others=scope.others,
+            back=self._back,
+        )
 
         def begin() -> None:
             self._routes.gathering = gathering
 
         self._at.call(begin)
+        self._take_in_new(gathering)
+        members = self._members()
         patience = Deadline.after(MEMBERS)
         while left := self._missing(gathering, members):
             self._at.require(patience, missed(ReasonCode.PROMOTE_MEMBERS_LATE, left))
@@ -88,6 +93,7 @@ class GroupMove:
             return self._at.gateway.drains.marks()
 
         self._at.drain(self._at.call(close), MEMBERS, patience)
+        self._take_in_new(gathering)
 
     def offsets(self) -> Offsets:
         """Write the groups' offsets to the other cluster, and read them back.
@@ -122,6 +128,24 @@ class GroupMove:
         except TowpathError as error:
             return [error.reason]
         return []
+
+    def _take_in_new(self, gathering: HeldMembers) -> None:
+        """Let groups move that came since it was looked; from now on new ones wait.
+
+        Raises:
+            UndoneError: One cannot move.
+        """
+        scope = self._scope
+        new = take_in_new(self._link, scope, back=self._back)
+        for why in scope.forbidden:
+            raise UndoneError(why)
+        idle = _idle(self._members()) if new else {}
+
+        def take_in() -> None:
+            gathering.groups, gathering.others = gathering.groups | new, scope.others
+            gathering.idle = {**gathering.idle, **idle}
+
+        self._at.call(take_in)
 
     def _missing(
         self, gathering: HeldMembers, members: Mapping[str, Iterable[str]]
@@ -186,3 +210,11 @@ class GroupMove:
                 for tp, each in commits.items()
             )
         ]
+
+
+def _idle(members: Mapping[str, Mapping[str, bool]]) -> dict[str, frozenset[str]]:
+    """Return the members, by group, that have no partitions."""
+    return {
+        group: frozenset(name for name, assigned in part.items() if not assigned)
+        for group, part in members.items()
+    }

@@ -65,7 +65,7 @@ class PromotionAttempt:
     ) -> None:
         self._at, self._asked, self._scope, self._link = at, asked, scope, link
         self._gateway, self._book, self._routes = at.gateway, at.book, at.gateway.routes
-        self._groups = GroupMove(at, link, scope)
+        self._groups = GroupMove(at, link, scope, back=asked.back)
         self._transactions = TransactionMove(at, link, scope)
         self._budget, self._hold = Deadline.after(MEMBERS), MEMBERS
         self._began = self._held = time.monotonic()

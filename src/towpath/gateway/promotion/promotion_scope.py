@@ -187,6 +187,26 @@ def _groups(link: OpenLink, scope: PromotionScope, *, back: bool) -> GroupListin
     return listing
 
 
+def take_in_new(link: OpenLink, scope: PromotionScope, *, back: bool) -> Set[str]:
+    """Add groups that came since the scope was made; return the names of those that move, too.
+
+    Raises:
+        ClusterError: The groups cannot be listed.
+    """
+    listing = link.source.groups.listed()
+    known = scope.others | {group.name for group in scope.groups}
+    new = {name: each for name, each in listing.groups.items() if name not in known}
+    if not new:
+        return frozenset()
+    reads = _read_by(link, GroupListing(new, listing.failed), scope, back=back)
+    scope.forbidden += obstacles.of_groups(reads, scope.topics.keys())
+    moving = {group for group, topics in reads.items() if topics & scope.topics.keys()}
+    scope.groups |= {group: new[group.name] for group in sorted(moving)}
+    names = frozenset(group.name for group in moving)
+    scope.others |= new.keys() - names
+    return names
+
+
 def _read_by(
     link: OpenLink, listing: GroupListing, scope: PromotionScope, *, back: bool
 ) -> dict[ClientGroup, set[TopicName]]:

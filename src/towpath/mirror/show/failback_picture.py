@@ -141,7 +141,7 @@ def _ended(
         yield f"link {report.plan.back} {how}: {count(copied(ran))} records copied back so far"
     yield (
         f"go on with `towpath run {to}`, and prove it with `towpath verify {to}`; clients go back"
-        f" behind `towpath cutover {to}`"
+        f" behind `towpath cutover {to}`, those of a gateway by `towpath revert {file}`"
     )
 
 
