@@ -15,7 +15,7 @@ from towpath.ledger.alive import is_gone, this_host, this_space
 from towpath.ledger.entries import REVERT_LEVEL, GatewaySign, Promotion, PromotionStage
 from towpath.ledger.ledger import FACTS
 from towpath.ledger.link import OpenLink
-from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
@@ -55,9 +55,14 @@ def ask(
     Raises:
         ClusterError: The target does not answer.
         ConfigError: There is no such gateway, or it has not ended.
-        LedgerError: The link has no ledger yet: it never ran.
+        LedgerError: The target has no ledger yet.
     """
     link.look()
+    if not link.ledger.usable():
+        raise LedgerError(
+            f"the target has no ledger, so no gateway of link {link.name} ever began; start"
+            " `towpath gateway FILE`, or check the address of the target in the file"
+        )
     if gone:
         _bury(link, gone)
     if back:
