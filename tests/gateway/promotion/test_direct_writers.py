@@ -17,10 +17,14 @@ from tests.support.links import Link
 from towpath.cluster.data.client import Client
 from towpath.gateway.producer_eras import canonical
 from towpath.gateway.promotion.direct_writers import require_no_direct_writers
+from towpath.gateway.promotion.promotion_record import record_of
+from towpath.gateway.promotion.promotion_scope import scope_of
 from towpath.gateway.promotion.undo_errors import UndoneError
 from towpath.gateway.routes import Routes
+from towpath.gateway.transaction_routes import TransactionRoutes
+from towpath.ledger.entries import Promotion, PromotionStage
 from towpath.ledger.link import OpenLink, open_link
-from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.settings import load
 from towpath.wire import plain
@@ -75,3 +79,32 @@ def test_who_writes_without_the_gateway_is_found_by_what_grows(
             watched(DIRECT, 1)
         assert found.value.why.code is ReasonCode.PROMOTE_DIRECT
         assert routes.noted is None
+
+
+def test_who_writes_records_of_long_ago_is_found_by_what_grows(
+    tmp_path: Path, source: SharedCluster, target: SharedCluster, new_name: Callable[[str], str]
+) -> None:
+    """Brokers tell of a producer the time of its records, which is the client's own."""
+    made = Link(tmp_path, source, target, new_name("past"), timeout="10s")
+    topic = TopicName(create_topic(source.bootstrap, f"{made.name}.t", 1))
+    create_topic(target.bootstrap, topic, 1)
+    tp = TopicPartition(topic, 0)
+    asked = Promotion(
+        link=LinkName(made.name),
+        name="p",
+        state=PromotionStage.RUNNING.value,
+        topics=(topic,),
+        dry_run=False,
+        user="u",
+        host="h",
+        at=1,
+    )
+    with open_link(load(made.file)) as link:
+        write(link, tp, DIRECT, 0)
+        scope = scope_of(link, [topic], set(), TransactionRoutes())
+        assert ReasonCode.PROMOTE_DIRECT not in {each.code for each in scope.forbidden}
+        assert record_of(asked, link, scope, {tp: 1}, {}, 5.0).topics, "it is silent"
+        write(link, tp, DIRECT, 1)
+        with pytest.raises(UndoneError) as found:
+            record_of(asked, link, scope, {tp: 2}, {}, 5.0)
+    assert found.value.why.code is ReasonCode.PROMOTE_DIRECT

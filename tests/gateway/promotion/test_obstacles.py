@@ -156,6 +156,11 @@ def test_producers_of_the_gateway_move_and_others_count_for_a_while() -> None:
     assert producers(state(5, at=NOW - obstacles.RECENT)) == []
 
 
+def test_who_does_not_write_through_a_gateway_is_known_by_its_sequences() -> None:
+    found = {TP: (state(5), state(6), state(7, marked=2), state(FIRST_ID + 4))}
+    assert obstacles.unrelayed(found, {ProducerId(6)}) == {(TP, ProducerId(5)): (0, 3)}
+
+
 @pytest.mark.parametrize("each", [state(5, open_since=4, at=0), state(5, marked=2)])
 def test_transactional_producers_without_a_name_do_not_move(each: ProducerState) -> None:
     assert codes(producers(each)) == [ReasonCode.PROMOTE_TRANSACTIONS]

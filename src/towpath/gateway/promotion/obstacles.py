@@ -158,6 +158,31 @@ def is_transactional(state: ProducerState, transactional: Mapping[ProducerId, st
     return state.id in transactional or state.open_since >= 0 or marked
 
 
+def unrelayed(
+    states: Mapping[TopicPartition, Iterable[ProducerState]],
+    marked: Set[ProducerId],
+    *,
+    adopts: bool = False,
+) -> dict[tuple[TopicPartition, ProducerId], tuple[int, int]]:
+    """Return epoch and last sequence of each producer that does not write through a gateway.
+
+    Where they differ a moment later, it writes: the time of its last batch is the client's own, so
+    it does not tell that of records with times of long ago.
+
+    Args:
+        states: What the source remembers of producers, by partition.
+        marked: Those that write in transactions.
+        adopts: Whether producers come through the gateway with ids of the source.
+    """
+    return {
+        (tp, each.id): (each.epoch, each.last_sequence)
+        for tp, found in states.items()
+        for each in found
+        if not (each.id >= FIRST_ID or (adopts and is_adopted(each.id)))
+        and not (each.id in marked or is_transactional(each, {}))
+    }
+
+
 def _is_unknown(state: ProducerState, transactional: Mapping[ProducerId, str], now: int) -> bool:
     """Return whether a transactional producer writes of which the source tells no id."""
     if state.id in transactional:

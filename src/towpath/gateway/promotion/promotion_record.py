@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.gateway.producer_eras import FIRST_ID, is_adopted
-from towpath.gateway.promotion.obstacles import is_transactional
+from towpath.gateway.promotion.obstacles import is_transactional, unrelayed
 from towpath.gateway.promotion.promotion_scope import PromotionScope
 from towpath.gateway.promotion.undo_errors import undone, unknown
 from towpath.ledger.entries import (
@@ -47,7 +47,8 @@ def record_of(
 
     Raises:
         ClusterError: The cluster does not answer.
-        UndoneError: A topic is another one than before, or somebody writes in transactions.
+        UndoneError: A topic is another one than before, or somebody writes in transactions, or
+            without the gateway.
     """
     section = link.config.gateway
     adopts = section is not None and section.adopt and not asked.back
@@ -55,6 +56,9 @@ def record_of(
     for tp, error in found.failed.items():
         raise unknown(f"the producers of {tp} are", error)
     _require_no_transactions(found, scope.marked | {each.left_id for each in transactional})
+    for (tp, producer), last in unrelayed(found, scope.marked, adopts=adopts).items():
+        if scope.sequences.get((tp, producer)) != last:
+            raise undone(ReasonCode.PROMOTE_DIRECT, partition=str(tp))
     _require_same(link, scope)
     return Promoted(
         link=asked.link,

@@ -32,6 +32,7 @@ class PromotionScope:
         groups: The groups that read them.
         others: Other groups of the source.
         producers: Producers that write through a gateway, by partition.
+        sequences: Epoch and last sequence of the others but for transactional ones, by partition.
         transactional: The transactional ids that move; `marked`, the producer ids of all that wrote
             in transactions.
         stay: Transactional ids that write to other topics of the source.
@@ -44,6 +45,9 @@ class PromotionScope:
     groups: dict[ClientGroup, GroupState] = field(default_factory=dict)
     others: frozenset[str] = frozenset()
     producers: dict[TopicPartition, tuple[ProducerState, ...]] = field(default_factory=dict)
+    sequences: dict[tuple[TopicPartition, ProducerId], tuple[int, int]] = field(
+        default_factory=dict
+    )
     transactional: frozenset[str] = frozenset()
     marked: frozenset[ProducerId] = frozenset()
     stay: frozenset[str] = frozenset()
@@ -141,6 +145,7 @@ def _producers(
         for each in states
         if obstacles.is_transactional(each, names)
     )
+    scope.sequences = obstacles.unrelayed(found, scope.marked, adopts=adopts)
     scope.forbidden += obstacles.of_producers(found, names, now, back=back, adopts=adopts)
     listing = _groups(link, scope, back=back)
     committed: CommittedGroups = {}
