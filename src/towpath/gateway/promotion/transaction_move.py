@@ -76,6 +76,7 @@ class TransactionMove:
         Raises:
             UndoneError: One did not end in time.
         """
+        self._hold.groups = frozenset(group.name for group in self._scope.groups)  # also new ones
         begun = [*_ongoing(self._describe(self._hold.ids))]
         self._at.call(lambda: self._begin(begun))
         while True:
