@@ -8,11 +8,13 @@ from uuid import UUID
 
 import pytest
 from kafka.protocol.consumer import (
+    ConsumerProtocolSubscription,
     FetchRequest,
     FetchResponse,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
+    JoinGroupResponse,
     OffsetCommitRequest,
 )
 from kafka.protocol.metadata import (
@@ -260,6 +262,46 @@ def test_new_groups_are_of_the_target_once_all_topics_are() -> None:
     assert places(step(routes, finding("stays"), 4)) == [AT_SOURCE]
 
 
+def whole() -> Routes:
+    """Return routes of a link whose topics are all promoted, and of a topic that it lacks."""
+    routes = promoted()
+    routes.is_whole, routes.outside = True, lambda topic: topic == "other"
+    return routes
+
+
+def asked(routes: Routes, group: str, *topics: str) -> list[int | None]:
+    """Return what members of both kinds are told on the target, `None` where they are relayed."""
+    codes: list[int | None] = []
+    for message, version, kind in (
+        (join(group, topics), 9, JoinGroupResponse),
+        (beat(0, group=group, topics=topics), 0, ConsumerGroupHeartbeatResponse),
+    ):
+        found = step(routes, message, version, TargetClient())
+        assert found is not None
+        if found.own is None:
+            assert places(found) == [LEADER]
+            codes.append(None)
+        else:
+            said: Any = kind.decode(memoryview(found.own)[4:], version=version, header=True)
+            codes.append(said.error_code)
+    return codes
+
+
+def test_new_groups_begin_where_the_topics_are_that_they_read() -> None:
+    for topics in ([], ["moved"], ["moved", "other"]):
+        assert asked(whole(), "new", *topics) == [None, None]
+    assert asked(whole(), "g", "other") == [None, None], "it was promoted"
+    known = whole()
+    assert asked(known, "new", "moved") == [None, None]
+    assert asked(known, "new", "other") == [None, None], "its offsets are on the target"
+    for message, version in ((join("new", ["other"]), 9), (beat(0, None, "new", ["other"]), 0)):
+        routes = whole()
+        found = step(routes, message, version, TargetClient())
+        assert found is not None
+        assert found.own is not None, "it is told to look for another coordinator"
+        assert places(step(routes, finding("new"), 4)) == [AT_SOURCE]
+
+
 def heartbeat() -> Any:
     return HeartbeatRequest(group_id="g", generation_id=1, member_id="m", group_instance_id=None)
 
@@ -274,10 +316,12 @@ def commit() -> Any:
     )
 
 
-def join() -> Any:
+def join(group: str = "g", topics: Sequence[str] = ()) -> Any:
+    said = ConsumerProtocolSubscription(topics=[*topics], user_data=None, version=0).encode()
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=said)
     return JoinGroupRequest(
-        group_id="g", session_timeout_ms=1, rebalance_timeout_ms=1, member_id="m",
-        group_instance_id=None, protocol_type="consumer", protocols=[], reason=None,
+        group_id=group, session_timeout_ms=1, rebalance_timeout_ms=1, member_id="m",
+        group_instance_id=None, protocol_type="consumer", protocols=[protocol], reason=None,
     )  # fmt: skip
 
 
@@ -303,10 +347,15 @@ def test_a_promoted_group_is_served_by_the_target() -> None:
         assert places(step(promoted(), message, version)) == [TARGET]
 
 
-def beat(epoch: int, owned: Sequence[Any] | None = None) -> Any:
+def beat(
+    epoch: int,
+    owned: Sequence[Any] | None = None,
+    group: str = "g",
+    topics: Sequence[str] | None = None,
+) -> Any:
     return ConsumerGroupHeartbeatRequest(
-        group_id="g", member_id="m", member_epoch=epoch, instance_id=None, rack_id=None,
-        rebalance_timeout_ms=-1, subscribed_topic_names=None, server_assignor=None,
+        group_id=group, member_id="m", member_epoch=epoch, instance_id=None, rack_id=None,
+        rebalance_timeout_ms=-1, subscribed_topic_names=topics, server_assignor=None,
         topic_partitions=owned,
     )  # fmt: skip
 

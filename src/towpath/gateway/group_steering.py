@@ -17,8 +17,9 @@ from kafka.protocol.consumer import (
 
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
 from towpath.gateway.apis import Api
-from towpath.gateway.cooperative_members import keeps_partitions
+from towpath.gateway.coordinator_answers import NOT_HERE
 from towpath.gateway.frames import FrameError, Head
+from towpath.gateway.joining_members import keeps_partitions, topics_of
 from towpath.gateway.request_sending import Handler, RelayedClient, RequestSending, of_cluster
 from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import Cluster, Routes
@@ -84,6 +85,8 @@ class GroupSteering:
         group, member = asked.group_id, asked.member_id
         gathering = self._routes.gathers(group)
         if gathering is None:
+            if self._routes.begins_at_source(group, topics_of(asked)):
+                return RequestStep(own=NOT_HERE[head.key](asked, head))
             waits = self._routes.awaits(group)
             return None if waits else self._of_group(asked, frame, head, client)
         generation = self._routes.seen.generation(group, member)
@@ -116,6 +119,8 @@ class GroupSteering:
         gathering, epoch = routes.gathers(group), asked.member_epoch
         if epoch == 0 and (gathering is not None or routes.awaits(group)):
             return RequestStep(own=beat_refused(head, member, LOADING))
+        if epoch == 0 and routes.begins_at_source(group, asked.subscribed_topic_names or ()):
+            return RequestStep(own=NOT_HERE[head.key](asked, head))
         if gathering is not None and epoch > 0:
             gathering.beats(group, member, asked.topic_partitions)
             return RequestStep(own=nothing_assigned(head, member, epoch))

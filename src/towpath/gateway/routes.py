@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -60,6 +60,7 @@ class Routes:
         groups: The promoted groups.
         of_source: Other groups that the source has.
         is_whole: Whether all topics of the link are promoted: new groups are the target's then.
+        outside: Tells whether a topic is none of the link: the source keeps it.
         turns: How often topics moved.
         table: What the cluster that served a topic before held of its producers.
         view: The promoted topics as the target tells them.
@@ -84,6 +85,7 @@ class Routes:
     groups: set[str] = field(default_factory=set)
     of_source: frozenset[str] = frozenset()
     is_whole: bool = False
+    outside: Callable[[str], bool] = lambda _: False
     turns: int = 0
     table: CutTable = field(default_factory=CutTable)
     view: Metadata | None = None
@@ -147,6 +149,20 @@ class Routes:
     def moves(self, group: str) -> bool:
         """Whether the target serves a group."""
         return group in self.groups or (self.is_whole and group not in self.of_source)
+
+    def begins_at_source(self, group: str, topics: Collection[str]) -> bool:
+        """Note where a new group begins; return whether the target lacks all that it reads.
+
+        What it reads is known only once it says so to a coordinator, so it looks for another one.
+        """
+        is_new = self.moves(group) and group not in self.groups and not self.source_away
+        if not is_new or not topics:
+            return False
+        if not all(map(self.outside, topics)):
+            self.groups.add(group)
+            return False
+        self.of_source |= {group}
+        return True
 
     def gathers(self, group: str) -> HeldMembers | None:
         """Return the gathering that a group is part of, `None` if there is none."""

@@ -29,7 +29,7 @@ from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import Steering
 from towpath.gateway.write_drains import WriteDrains
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
-from towpath.model.nouns import ClusterId
+from towpath.model.nouns import ClusterId, TopicName
 from towpath.runtime import log
 from towpath.settings import LinkConfig
 from towpath.settings.sections.clusters import ClusterConfig
@@ -98,6 +98,7 @@ class Gateway:
         self._behind = behind
         self._drains = WriteDrains(self._loop.time)
         self.counts, self.routes = ConnectionCounts(), Routes()
+        self.routes.outside = lambda topic: not config.topics.matches(TopicName(topic))
         self.limits = ClientLimits[ClientConnection](
             section.connections, section.memory, self._loop.time
         )

@@ -19,8 +19,8 @@ from kafka.protocol.consumer import (
 from kafka.protocol.metadata import FindCoordinatorResponse
 
 from towpath.cluster.messages import ConsumerGroupHeartbeatResponse
-from towpath.gateway.cooperative_members import ASSIGNOR, NOTHING
 from towpath.gateway.frames import Head
+from towpath.gateway.joining_members import ASSIGNOR, NOTHING
 
 NOT_LEADER = 6
 LOADING = 14
