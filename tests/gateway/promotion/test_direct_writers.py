@@ -100,6 +100,7 @@ def test_who_writes_records_of_long_ago_is_found_by_what_grows(
         at=1,
     )
     with open_link(load(made.file)) as link:
+        link.ledger.create()
         write(link, tp, DIRECT, 0)
         scope = scope_of(link, [topic], set(), TransactionRoutes())
         assert ReasonCode.PROMOTE_DIRECT not in {each.code for each in scope.forbidden}

@@ -71,7 +71,6 @@ class GroupMove:
         scope = self._scope
         gathering = HeldMembers(
             frozenset(group.name for group in scope.groups),
-            _idle(self._members()),
             others=scope.others,
             back=self._back,
         )
@@ -80,20 +79,13 @@ class GroupMove:
             self._routes.gathering = gathering
 
         self._at.call(begin)
-        self._take_in_new(gathering)
-        members = self._members()
         patience = Deadline.after(MEMBERS)
-        while left := self._missing(gathering, members):
-            self._at.require(patience, missed(ReasonCode.PROMOTE_MEMBERS_LATE, left))
-            time.sleep(_NAP)
-            members = self._members()
-
-        def close() -> dict[BrokerConnection, int]:
-            gathering.closed = True
-            return self._at.gateway.drains.marks()
-
-        self._at.drain(self._at.call(close), MEMBERS, patience)
         self._take_in_new(gathering)
+        while not gathering.closed:
+            while left := self._missing(gathering, self._members()):
+                self._at.require(patience, missed(ReasonCode.PROMOTE_MEMBERS_LATE, left))
+                time.sleep(_NAP)
+            self._close(gathering, patience)
 
     def offsets(self) -> Offsets:
         """Write the groups' offsets to the other cluster, and read them back.
@@ -129,6 +121,26 @@ class GroupMove:
             return [error.reason]
         return []
 
+    def _close(self, gathering: HeldMembers, patience: Deadline) -> None:
+        """Hold commits, too, unless a member came that was on its way when this began.
+
+        Raises:
+            UndoneError: What was sent to brokers before is not answered in time.
+        """
+
+        def close() -> dict[BrokerConnection, int]:
+            gathering.closed = True
+            return self._at.gateway.drains.marks()
+
+        def reopen() -> None:
+            gathering.closed = False
+            self._at.gateway.wake()
+
+        self._at.drain(self._at.call(close), MEMBERS, patience)
+        self._take_in_new(gathering)
+        if self._missing(gathering, self._members()):
+            self._at.call(reopen)
+
     def _take_in_new(self, gathering: HeldMembers) -> None:
         """Let groups move that came since it was looked; from now on new ones wait.
 
@@ -139,13 +151,14 @@ class GroupMove:
         new = take_in_new(self._link, scope, back=self._back)
         for why in scope.forbidden:
             raise UndoneError(why)
-        idle = _idle(self._members()) if new else {}
 
         def take_in() -> None:
             gathering.groups, gathering.others = gathering.groups | new, scope.others
-            gathering.idle = {**gathering.idle, **idle}
 
         self._at.call(take_in)
+        # Only now, as from here on nobody is given partitions any more.
+        idle = _idle(self._members())
+        self._at.call(lambda: setattr(gathering, "idle", idle))
 
     def _missing(
         self, gathering: HeldMembers, members: Mapping[str, Iterable[str]]
