@@ -22,9 +22,9 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 @pytest.mark.parametrize(
     ("version", "protocols"),
     [
-        ("3.9.2", ["classic", "cooperative"]),
+        ("3.9.2", ["classic"]),
         ("4.1.2", ["classic", "consumer"]),
-        ("4.4.0", ["classic", "consumer", "cooperative"]),
+        ("4.4.0", ["classic", "consumer"]),
     ],
 )
 def test_java_clients_move_and_come_back_without_an_error(

@@ -97,8 +97,4 @@ def configs_of(protocol: str) -> dict[str, str]:
     """Return configs of a member; in 3.9 the protocol has no config that everybody has."""
     if protocol == "consumer":
         return {"group.protocol": "consumer"}
-    often = {"session.timeout.ms": "6000", "heartbeat.interval.ms": "500"}
-    if protocol == "cooperative":
-        assignor = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
-        return {**often, "partition.assignment.strategy": assignor}
-    return often
+    return {"session.timeout.ms": "6000", "heartbeat.interval.ms": "500"}
