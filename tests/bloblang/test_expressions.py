@@ -60,6 +60,15 @@ VALUES = {
     '@kafka_topic.has_prefix("eu.") && @kafka_topic.has_suffix("v1")': True,
     '@kafka_topic.contains("orders")': True,
     "@kafka_topic.slice(0, 2)": "eu",
+    "@kafka_topic.slice(-2)": "v1",
+    "@kafka_topic.slice(-99, 99)": "eu.orders.v1",
+    '"é-x".slice(0, 2)': "é",  # bytes, as Go counts
+    # as cases.Title of Go (x/text 0.14) gives it, for English
+    '"eu.orders_v1 fooBAR-x a..b 1st it\'s".capitalize()': "Eu.orders_v1 Foobar-X A..B 1St It's",
+    '"ab".split("")': ["a", "b"],
+    '"x".number(5)': 5,
+    "(7000000 / 2).string()": "3500000",
+    "(1 / 10000000).string()": "0.0000001",
     "@kafka_topic.length()": 12,
     '"é".length()': 2,  # bytes, as Go counts
     '"12".number() + 1': 13,
@@ -90,6 +99,10 @@ NONE = {
     '1 + "a"': "+ between a number and a text",
     "1 / 0": "division by zero",
     '"a".number()': "a text that is no number",
+    '"1_000".number()': "a text that is no number",
+    '"1e999".number()': "a text that is no number",
+    '"abc".slice(5)': "slice from 5 to 3, which lies before",
+    '"abc".slice("a")': "slice needs whole numbers",
     '["a"].index(3)': "index 3 is beyond the end of 1",
     "!@n": "true or false is expected, not a number",
 }
@@ -109,6 +122,7 @@ REFUSED = {
     "1 + * 2": "not understood from '* 2' on",
     r'"\q"': "has an unknown escape",
     "meta(5)": "meta() needs a name in quotes",
+    "!(" * 3000 + "true" + ")" * 3000: "the expression is nested too deeply",
 }
 
 

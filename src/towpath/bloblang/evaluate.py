@@ -135,6 +135,8 @@ def _computed(sign: str, left: Value, right: Value) -> Value:
         return _COMPUTED[sign](left, right)
     except ZeroDivisionError:
         raise BloblangError("division by zero") from None
+    except OverflowError:
+        raise BloblangError("a number that is too large") from None
 
 
 def _is_number(value: Value) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
@@ -112,8 +114,10 @@ def string(value: Value) -> str:
     match value:
         case bool() | None:
             return {True: "true", False: "false", None: "null"}[value]
+        case float() if not math.isfinite(value):
+            raise BloblangError("a number that is too large")
         case float():
-            return f"{value:g}" if value == int(value) else repr(value)
+            return f"{value:.0f}" if value == int(value) else f"{Decimal(repr(value)):f}"
         case int():
             return str(value)
         case _:
@@ -158,17 +162,38 @@ def _index(value: Value, at: Value) -> Value:
 def _slice(value: Value, low: Value, high: Value = None) -> Value:
     if not isinstance(value, list | str | bytes):
         raise BloblangError(f"slice needs a text or a list, not {kind_of(value)}")
-    return value[low:high]
+    if not (_is_whole(low) and (high is None or _is_whole(high))):
+        raise BloblangError("slice needs whole numbers")
+    if isinstance(value, str):  # bytes, as Go counts
+        return _part(value.encode(), low, high).decode("utf-8", "replace")
+    return _part(value, low, high)
 
 
-def _number(value: Value) -> int | float:
+def _part(value: Value, low: int, high: int | None) -> Value:
+    size = len(value)
+    begin = max(0, size + low) if low < 0 else low
+    end = size if high is None else min(size, max(0, size + high if high < 0 else high))
+    if begin > end:
+        raise BloblangError(f"slice from {begin} to {end}, which lies before")
+    return value[begin:end]
+
+
+def _is_whole(value: Value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def _number(value: Value, otherwise: Value = None) -> Value:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     text = text_of(value)
-    try:
-        return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
-    except ValueError:
-        raise BloblangError("a text that is no number") from None
+    if _NUMBER.fullmatch(text) and math.isfinite(float(text)):
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
+    if otherwise is None:
+        raise BloblangError("a text that is no number")
+    return otherwise
 
 
 def _length(value: Value) -> int:
@@ -181,10 +206,25 @@ def _contains(value: Value, part: Value) -> bool:
     return part in value if isinstance(value, list) else text_of(part) in text_of(value)
 
 
+def _split(value: Value, by: Value) -> list[str]:
+    text, between = text_of(value), text_of(by)
+    return text.split(between) if between else list(text)
+
+
 def _join(value: Value, between: Value = "") -> str:
     if not isinstance(value, list):
         raise BloblangError(f"join needs a list, not {kind_of(value)}")
     return text_of(between).join(map(text_of, value))
+
+
+_WORD = re.compile(r"(?:\w|[.:'](?![.:']))+")
+"""A word, as Go's `cases.Title` finds them: `-` ends one, but neither `_` nor a single dot."""
+
+
+def _titled(word: re.Match[str]) -> str:
+    text = word[0]
+    first = next((at for at, each in enumerate(text) if each.lower() != each.upper()), len(text))
+    return text[:first] + text[first : first + 1].title() + text[first + 1 :].lower()
 
 
 def _trim(value: Value, cut: Value = None) -> str:
@@ -246,7 +286,7 @@ METHODS = FunctionTable(
         "length": KnownFunction(_length),
         "uppercase": KnownFunction(lambda value: text_of(value).upper()),
         "lowercase": KnownFunction(lambda value: text_of(value).lower()),
-        "capitalize": KnownFunction(lambda value: text_of(value).title()),
+        "capitalize": KnownFunction(lambda value: _WORD.sub(_titled, text_of(value))),
         "trim": KnownFunction(_trim, 0, 1),
         "trim_prefix": KnownFunction(
             lambda value, cut: text_of(value).removeprefix(text_of(cut)), 1, 1
@@ -274,7 +314,7 @@ METHODS = FunctionTable(
             1,
             1,
         ),
-        "split": KnownFunction(lambda value, by: text_of(value).split(text_of(by)), 1, 1),
+        "split": KnownFunction(_split, 1, 1),
         "join": KnownFunction(_join, 0, 1),
         "index": KnownFunction(_index, 1, 1),
         "slice": KnownFunction(_slice, 1, 2),

@@ -88,6 +88,8 @@ COMMENT: /#[^\n]*/
 %ignore COMMENT
 """
 
+_DEEP = "the expression is nested too deeply"
+
 
 def parse_query(text: str) -> Node:
     """Parse an expression such as `@kafka_topic.uppercase()`.
@@ -120,7 +122,10 @@ def _parsed(text: str, start: str) -> Any:
     except UnexpectedInput as error:
         raise ValueError(_told(text, error)) from None
     except VisitError as error:
-        raise ValueError(str(error.orig_exc)) from None
+        deep = isinstance(error.orig_exc, RecursionError)
+        raise ValueError(_DEEP if deep else str(error.orig_exc)) from None
+    except RecursionError:
+        raise ValueError(_DEEP) from None
 
 
 def _told(text: str, error: UnexpectedInput) -> str:
