@@ -110,8 +110,8 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
     "no group": (
         {"consumer_group": ""},
         {},
-        f"{IN}.consumer_group: is required where whole topics are read; `towpath` resumes from what"
-        " it commits",
+        f'{IN}.consumer_group: is required where whole topics are read; write "" to begin without a'
+        " group",
     ),
     "acks": ({}, {"acks": "leader"}, f"{OUT}.acks: must be all with `idempotent_write: true`"),
     "requests": (
@@ -228,6 +228,22 @@ def test_all_problems_come_at_once_in_the_order_of_the_file(tmp_path: Path) -> N
     assert [each.path for each in check(path)] == [
         f"{IN}.start_offset", f"{IN}.client_id", f"{OUT}.acks",
     ]  # fmt: skip
+
+
+def test_what_is_refused_hides_nothing_else(tmp_path: Path) -> None:
+    more = (
+        "cache_resources: []\nlogger: {level: LOUD}\n"
+        "pipeline: {processors: [{log: {}}, {sleep: {}}, {mapping: 'root = 5'}]}\n"
+    )
+    ins = {"start_offset": "now", "tpyo": "1", "commit_period": "5 parsecs"}
+    outs = {"acks": "leader", "tls": "{enabled: true, skip_cert_verify: true}", "topic": '""'}
+    assert [each.path for each in check(written(tmp_path, ins, outs, more))] == [
+        f"{IN}.start_offset", f"{IN}.tpyo", f"{IN}.commit_period", f"{OUT}.tls.skip_cert_verify",
+        f"{OUT}.topic", "cache_resources", "logger.level", "pipeline.processors[1]",
+        "pipeline.processors[2].mapping",
+    ]  # fmt: skip
+    [lone] = check(written(tmp_path, {}, {"acks": "leader"}, "cache_resources: []\n"))[:1]
+    assert lone.path == f"{OUT}.acks"
 
 
 def test_a_missing_variable_is_one_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

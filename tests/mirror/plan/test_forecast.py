@@ -93,6 +93,10 @@ def test_a_group_without_offsets_is_a_fault_of_the_file(
     assert told(mirror) == (2, [f"records.group: {sentence}"])
     assert main(["plan", str(mirror.folder / f"{mirror.topic}.yaml")]) == 2
     assert sentence in " ".join(capsys.readouterr().out.split())
+    mirror.records |= {"commit": "5s"}  # a group of the link itself begins with nothing
+    assert told(mirror)[0] == 0
+    assert "no offset on 2 of 2 new partitions" in " ".join(told(mirror)[1])
+    del mirror.records["commit"]
     commit(mirror.source.bootstrap, mirror.topic, mirror.topic, 0, 4)
     code, notes = told(mirror)
     assert code == 0

@@ -7,13 +7,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from towpath.cluster.admin import Admin
 from towpath.mirror.connect.changes import leave_out, merge, set_values
 from towpath.mirror.connect.file import ConnectFile
 from towpath.mirror.connect.pairs import Pair, pairs_of
 from towpath.mirror.connect.translate import Translation, revealed, translate
+from towpath.mirror.connect.validated import validated
 from towpath.mirror.connect.variables import Filled, fill
 from towpath.model.errors import ConfigError, ConfigProblem, Spot
 from towpath.model.nouns import LinkName, Side
@@ -21,7 +20,6 @@ from towpath.settings.connect_files import PAIR, wished
 from towpath.settings.document import Document, parse, read
 from towpath.settings.link import LinkConfig
 from towpath.settings.loading import from_tree
-from towpath.settings.problems import faults_of
 from towpath.settings.shape import Place, path_text
 from towpath.settings.spots import Fault
 
@@ -179,7 +177,7 @@ def _examined(
 ) -> Read:
     faults = list(document.faults)
     left_out = _left_out(pair, path.parent) if wished().chilled else ()
-    file, more = _validated(pair, path.parent)
+    file, more = validated(pair.tree, path.parent)
     known = {fault.place for fault in faults}
     located = (Fault(pair.located(each.place), each.text) for _, each in more)
     faults += [each for each in located if each.place not in known]
@@ -189,16 +187,9 @@ def _examined(
     return Read(pair, file if not problems else None, document, _sorted(problems), left_out)
 
 
-def _validated(pair: Pair, folder: Path) -> tuple[ConnectFile | None, list[tuple[str, Fault]]]:
-    try:
-        return ConnectFile.model_validate(pair.tree, context={"folder": folder}), []
-    except ValidationError as error:
-        return None, [*faults_of(error, ConnectFile)]
-
-
 def _left_out(pair: Pair, folder: Path) -> tuple[str, ...]:
     """Remove unknown fields from the tree; return a note on each."""
-    _, faults = _validated(pair, folder)
+    _, faults = validated(pair.tree, folder)
     unknown = [each.place for kind, each in faults if kind == _UNKNOWN]
     leave_out(pair.tree, unknown)
     told = (path_text(pair.located(place)) for place in unknown)

@@ -82,7 +82,7 @@ class MigratorInput(ConnectCluster):
             text = f"{parts[0]} names partitions; Towpath mirrors whole topics: name the topic"
             return [Placed(("topics",), text)]
         if self.consumer_group is None and (self.topics or self.regexp_topics_include):
-            text = "is required where whole topics are read; `towpath` resumes from what it commits"
+            text = 'is required where whole topics are read; write "" to begin without a group'
             return [Placed(("consumer_group",), text)]
         return []
 

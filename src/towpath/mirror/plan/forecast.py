@@ -192,7 +192,8 @@ def _as_asked(
     group = records.group or ""
     committed = source.groups.committed(group, tps)
     without = [str(tp) for tp in tps if tp not in committed]
-    said += [_uncommitted(group, without, len(tps), begun=books.begun)] if without else []
+    known = books.begun or records.commit is not None  # a group of its own begins with nothing
+    said += [_uncommitted(group, without, len(tps), known=known)] if without else []
     return from_group(committed, earliest), said
 
 
@@ -209,9 +210,9 @@ def _as_told(
     return found, [Note("partitions", f"{error}; so it is not known yet where {of} begin")]
 
 
-def _uncommitted(group: str, without: list[str], of: int, *, begun: bool) -> Finding:
+def _uncommitted(group: str, without: list[str], of: int, *, known: bool) -> Finding:
     """Tell which partitions have no committed offset of the group: they begin at earliest."""
-    if len(without) == of and not begun:
+    if len(without) == of and not known:
         text = (
             f"group {group} has committed no offset on any of the {of} new partitions;"
             " correct its name, or take `start: earliest`"
