@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.types import StructType
 
 from tests.support.here import shared_spark
 from tests.support.kafka import Record, create_topic, delete_before, produce
 from towpath.dataframes import register
+from towpath.dataframes.source import TowpathSource
 from towpath.dev.broker import LocalCluster
+from towpath.model.errors import ConfigError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,6 +87,17 @@ def test_a_batch_reads_what_its_options_and_filters_leave(
     assert count(subscribe=topic, endingOffsetsByTimestamp={topic: {"0": T0 + 1, "1": T0}}) == 1
     assert frame(spark, source, subscribe=topic, minPartitions=7).rdd.getNumPartitions() >= 7
     _filters(spark, source, topic)
+    assert count(subscribe=topic, startingTimestamp=T0 + 10**9) == 0
+    assert count(subscribe=create_topic(source.bootstrap, f"{topic}.empty")) == 0
+    for wrong, said in {
+        "startingOffsets": f"startingOffsets: {topic}-0: 101 is beyond its end, 100",
+        "endingOffsets": f"endingOffsets: {topic}-0: 101 is beyond its end, 100",
+        "startingOffsetsByTimestamp": f"{topic}-7: is not among the partitions that are read",
+    }.items():
+        with pytest.raises(Exception, match=re.escape(said)):
+            count(subscribe=topic, **{wrong: {topic: {"0": 101, "7": 5}}})
+    with pytest.raises(Exception, match=f"assign: {topic}-7: is not among"):
+        count(assign={topic: [0, 7]})
     delete_before(source.bootstrap, topic, 50)
     assert count(subscribe=topic) == 150  # partition 0 begins later now
 
@@ -126,3 +141,9 @@ def test_options_are_told_all_at_once(spark: SparkSession) -> None:
     assert "give exactly one of subscribe, subscribePattern, assign" in told
     assert "kafka.sasl.mechansim: is not known here" in told
     assert "failOnDataLoss: must be true or false, not 'maybe'" in told
+
+
+def test_a_stream_has_no_end_in_its_options() -> None:
+    told = {"kafka.bootstrap.servers": "a:9092", "subscribe": "t", "EndingTimestamp": "5"}
+    with pytest.raises(ConfigError, match="endingTimestamp: is for batches"):
+        TowpathSource(told).streamReader(StructType())

@@ -94,6 +94,18 @@ def read_options(options: Mapping[str, str]) -> SourceOptions:
     return _Reader({key.lower(): value for key, value in options.items()}).read()
 
 
+def require_endless(options: Mapping[str, str]) -> None:
+    """Raise if options of a stream say where it ends.
+
+    Raises:
+        ConfigError: With every such option.
+    """
+    why = "is for batches; a stream ends when it is stopped, or by trigger(availableNow=True)"
+    found = [KNOWN.get(key.lower(), "") for key in options]
+    if problems := tuple(ConfigProblem(key, why) for key in found if key.startswith("ending")):
+        raise ConfigError(problems)
+
+
 class _Reader:
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = given

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import InputPartition
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import TopicInfo
-from towpath.dataframes.options import EARLIEST, LATEST, OffsetBound, SourceOptions
+from towpath.dataframes.options import EARLIEST, LATEST, OffsetBound, Place, SourceOptions
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
 from towpath.settings.sections.own_topics import is_own
@@ -72,6 +72,51 @@ def places_of(options: SourceOptions, topics: Iterable[TopicInfo]) -> list[Topic
         TopicPartition(topic.name, each.partition) for topic in topics for each in topic.partitions
     )
     return [tp for tp in every if not wanted or (str(tp.topic), tp.partition) in wanted]
+
+
+def require_named(admin: Admin, options: SourceOptions, tps: Sequence[TopicPartition]) -> None:
+    """Raise if options name partitions that are not read, or offsets that do not exist yet.
+
+    Raises:
+        ClusterError: A partition does not answer.
+        ConfigError: With every such partition and offset.
+    """
+    start, end = options.start or OffsetBound(), options.end
+    known = {(str(tp.topic), tp.partition): tp for tp in tps}
+    named: dict[str, Iterable[Place]] = {
+        "assign": options.places,
+        "startingOffsets": start.offsets,
+        "endingOffsets": end.offsets,
+        "startingOffsetsByTimestamp": start.times,
+        "endingOffsetsByTimestamp": end.times,
+    }
+    problems = [
+        ConfigProblem(option, f"{topic}-{number}: is not among the partitions that are read")
+        for option, places in named.items()
+        for topic, number in places
+        if (topic, number) not in known
+    ]
+    for option, bound, committed in (
+        ("startingOffsets", start, False),
+        ("endingOffsets", end, True),
+    ):
+        asked = {known[at]: offset for at, offset in bound.offsets.items() if at in known}
+        problems += [
+            ConfigProblem(option, f"{tp}: {asked[tp]} is beyond its end, {log_end}")
+            for tp, log_end in _ends(admin, asked, committed=committed)
+            if asked[tp] > log_end
+        ]
+    if problems:
+        raise ConfigError(tuple(problems))
+
+
+def _ends(
+    admin: Admin, asked: Mapping[TopicPartition, int], *, committed: bool
+) -> Iterator[tuple[TopicPartition, int]]:
+    """Yield where partitions end of which an offset is named."""
+    tps = [tp for tp, offset in asked.items() if offset >= 0]
+    found = admin.offsets.latest(tps, committed=committed)
+    return ((tp, found.sure(tp)) for tp in tps)
 
 
 def offsets_at(

@@ -11,12 +11,19 @@ from typing_extensions import override
 
 from towpath.cluster.admin import Admin
 from towpath.dataframes.narrowing import Narrowing
-from towpath.dataframes.options import EARLIEST, OffsetBound, SourceOptions, read_options
+from towpath.dataframes.options import (
+    EARLIEST,
+    OffsetBound,
+    SourceOptions,
+    read_options,
+    require_endless,
+)
 from towpath.dataframes.ranges import (
     OffsetRange,
     offsets_at,
     places_of,
     ranges_of,
+    require_named,
     spread,
     topics_of,
 )
@@ -85,10 +92,15 @@ class TowpathSource(DataSource):
 
     @override
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Return the reader of a streaming query."""
+        """Return the reader of a streaming query.
+
+        Raises:
+            ConfigError: The options say where it ends.
+        """
         del schema  # it is ours
         from towpath.dataframes.stream import StreamReader  # noqa: PLC0415, batches need none
 
+        require_endless(cast("dict[str, str]", dict(self.options)))
         return StreamReader(self._options)
 
     @override
@@ -145,7 +157,9 @@ class BatchReader(DataSourceReader):
         options, narrowing = self._options, self._narrowing
         with Admin(options.cluster, Side.SOURCE) as admin:
             topics = topics_of(admin, options)
-            tps = [tp for tp in places_of(options, topics.values()) if narrowing.wants(tp)]
+            every = places_of(options, topics.values())
+            require_named(admin, options, every)
+            tps = [tp for tp in every if narrowing.wants(tp)]
             starts = offsets_at(admin, tps, options.start or OffsetBound(EARLIEST))
             ends = offsets_at(admin, tps, options.end)
             if narrowing.since is not None:
@@ -186,5 +200,6 @@ def rows_of(options: SourceOptions, partition: InputPartition) -> Iterator[pa.Re
     """
     from towpath.dataframes.reading import read_range  # noqa: PLC0415, a task alone needs numba
 
-    part = cast("OffsetRange", partition)
-    return read_range(options.cluster, part, headers=options.headers, fails=options.fails)
+    if not isinstance(partition, OffsetRange):  # Spark's own, where there is nothing to read
+        return iter(())
+    return read_range(options.cluster, partition, headers=options.headers, fails=options.fails)

@@ -16,7 +16,14 @@ from towpath.cluster.admin import Admin
 from towpath.dataframes.errors import TopicMadeAgainError
 from towpath.dataframes.options import LATEST, OffsetBound, SourceOptions
 from towpath.dataframes.query_warnings import tell
-from towpath.dataframes.ranges import OffsetRange, offsets_at, places_of, spread, topics_of
+from towpath.dataframes.ranges import (
+    OffsetRange,
+    offsets_at,
+    places_of,
+    require_named,
+    spread,
+    topics_of,
+)
 from towpath.dataframes.source import rows_of
 from towpath.model.nouns import Side, TopicId, TopicName, TopicPartition
 
@@ -55,7 +62,7 @@ class StreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
     @override
     def initialOffset(self) -> Position:
         """Return the offsets at which a new query begins."""
-        self._read = self._position(self._options.start or OffsetBound(LATEST))
+        self._read = self._position(self._options.start or OffsetBound(LATEST), first=True)
         return self._read
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802, as Spark calls it
@@ -97,11 +104,15 @@ class StreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
         """Yield the records of a range."""
         return rows_of(self._options, partition)
 
-    def _position(self, bound: OffsetBound, known: Position | None = None) -> Position:
+    def _position(
+        self, bound: OffsetBound, known: Position | None = None, *, first: bool = False
+    ) -> Position:
         options = self._options
         with Admin(options.cluster, Side.SOURCE) as admin:
             topics = topics_of(admin, options)
             tps = places_of(options, topics.values())
+            if first:
+                require_named(admin, options, tps)
             found = offsets_at(admin, tps, bound)
         made: Position = {}
         for tp, offset in found.items():
