@@ -69,6 +69,10 @@ def test_what_is_copied_and_what_is_unknown() -> None:
     assert copying(replace(PLAN, to_copy=told)) == [
         "to copy  nothing of 400.0 MiB in 1 topic; unknown of 2 partitions"
     ]
+    unknown = CopyEstimate(topics=TOPICS[:0], rate=CopyRate(), unknown=2)
+    assert copying(replace(PLAN, to_copy=unknown)) == [
+        "to copy  unknown of 2 partitions in 0 topics"
+    ]
     assert copying(PLAN) == []
 
 

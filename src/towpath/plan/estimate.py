@@ -145,6 +145,10 @@ class CopyEstimate:
     def lines(self) -> Iterator[tuple[str, str]]:
         """Yield a few lines for people, each with a label."""
         topics = f"{size(self.held)} in {counted(len(self.topics), 'topic')}"
+        if self.unknown and not self.held:
+            where = f"{counted(self.unknown, 'partition')} in {counted(len(self.topics), 'topic')}"
+            yield "to copy", f"unknown of {where}"
+            return
         more = f"; unknown of {counted(self.unknown, 'partition')}" if self.unknown else ""
         if not self.bytes:
             yield "to copy", f"nothing of {topics}{more}"

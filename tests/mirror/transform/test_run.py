@@ -87,7 +87,7 @@ def test_a_function_of_python_changes_records_and_one_that_fails_stops_its_parti
         ("caught up", 10, 10),
         ("stopped", 5, 5),
     ]
-    assert "ValueError: unlucky" in rows[1]["error"]
+    assert f"{link.topic}-1 [5, 10): Spark failed: ValueError: unlucky" in rows[1]["error"]
     kept = [*range(0, 20, 2), 1, 3, 5, 7, 9]
     wait_for(link.values, Counter(b"V%d-py" % n for n in kept), "the records")
     (link.folder / "clean.py").write_text(PROGRAM.replace("v13", "none"))
@@ -133,6 +133,7 @@ def test_what_is_wrong_is_told_before_anything_is_read(link: TransformedLink, he
         "select max(value) as value from records": "move rows between tasks",
         "select value from records limit 3": "move rows between tasks",
         "select 'x' as value": "nothing of `records` is read",
+        "select cast(value as int) as value from records": 'cannot cast "BINARY" to "INT"',
         "select value, cast(partition as string) as partition from records": "must be int",
     }
     for query, said in wrong.items():
@@ -142,6 +143,7 @@ def test_what_is_wrong_is_told_before_anything_is_read(link: TransformedLink, he
         assert said in ended.said, (query, ended.said)
         assert f"{file}:" in ended.said
         assert "transform.sql" in ended.said
+        assert "RelationV2" not in ended.said, "no plan of Spark"
     ended = here.run(str(link.file), "--until-caught-up")
     assert ended.code == 2
     for command in ("verify", "groups", "cutover"):
@@ -222,3 +224,16 @@ def test_a_link_is_copied_or_transformed_for_ever(link: TransformedLink, here: H
     ended = here.run(str(file), "--until-caught-up")
     assert ended.code == 4
     assert "ran without positions of transformed records, or they are gone" in ended.said
+
+
+def test_a_source_topic_that_was_deleted_is_told(link: TransformedLink, here: Here) -> None:
+    file = link.write({"sql": QUERY})
+    link.produced(range(4))
+    assert here.run(str(file), "--until-caught-up").code == 0
+    assert "3 records copied" in here("status", str(file)).out, "their bytes are not known"
+    delete_topic(link.source.bootstrap, link.topic)
+    rows = here("status", str(file), "--output", "json").json["partitions"]
+    assert [(row["state"], row["codes"]) for row in rows] == [
+        ("stopped", ["SOURCE_TOPIC_DELETED"])
+    ] * 2
+    assert here.run(str(file), "--until-caught-up").code == 3

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException, QueryContextType
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame
 
 from towpath.dataframes.sink.options import column_problems
@@ -25,6 +26,10 @@ _KEPT = ("key", "value", "headers", "topic", "timestamp")
 """Columns of records that change their partition alone."""
 _MODULE = "towpath_transform_of_link"
 _PLACE = re.compile(r"\(line (\d+), pos (\d+)\)")
+_BEHIND = re.compile(r"\n\n|\n== |;(?: line \d+ pos \d+;?)?\s*\n")
+"""What stands behind the sentence of an error: the text of the query, or the plan made of it."""
+_TRACES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""Loggers by which PySpark writes the trace of each error of a query to standard error."""
 _PASSING = re.compile(
     r"(Project|Filter|Generate|Sample|InputAdapter|WholeStageCodegen.*|ColumnarToRow|RowToColumnar"
     r"|MapInArrow|MapInPandas|ArrowEvalPython|BatchEvalPython|ArrowEvalPythonUDTF"
@@ -64,6 +69,8 @@ class LinkQuery:
         self._key = "sql" if wanted.python is None else "python"
         self._function = self._loaded() if wanted.python is not None else None
         make_active(spark)
+        for name in _TRACES:
+            PySparkLogger.getLogger(name).disabled = True
         # A lookup that is broadcast is planned at once, so that its plan can be looked at.
         spark.conf.set("spark.sql.adaptive.enabled", "false")
 
@@ -135,7 +142,7 @@ class LinkQuery:
 def _said(error: PySparkException) -> str:
     """Return the first line of what Spark says, with the line and column in the query."""
     text = printed(str(error))
-    first = " ".join(text.split("\n\n")[0].split("\n== ")[0].split())
+    first = " ".join(_BEHIND.split(text)[0].split())
     found = _PLACE.search(text)
     if found is None:
         place = _context(error)

@@ -70,7 +70,9 @@ class Totals:
             self.longest = max(row.lag_seconds, self.longest or 0.0)
         self.unknown += row.lag_records < 0
         self.untimed += row.lag_seconds < 0
-        self.unsized += row.lag_records > 0 and not row.records and row.lag_log_bytes < 0
+        self.unsized += (
+            row.lag_records > 0 and row.lag_log_bytes < 0 and not (row.records and row.bytes)
+        )
 
     @property
     def lag_seconds(self) -> float | None:
@@ -111,7 +113,7 @@ def bytes_behind(row: PartitionStatus) -> float:
     """
     if row.state in OVER:
         return 0
-    if row.records:
+    if row.records and row.bytes:  # nobody counts bytes where records go through Spark
         return row.to_copy * row.bytes / row.records
     return max(0, row.lag_log_bytes)
 

@@ -13,7 +13,8 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.transformed import PositionsTopic, TransformedPosition
 from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.nouns import Side, TopicId, TopicName, TopicPartition
-from towpath.records.trouble import RECREATED
+from towpath.model.reasons import Reason
+from towpath.records.trouble import DELETED, RECREATED
 from towpath.runtime.clock import now_ms
 from towpath.settings import LinkConfig
 
@@ -56,7 +57,7 @@ def rows_of(
     positions: Positions,
     patience: float | None = None,
 ) -> tuple[PartitionStatus, ...]:
-    """Return the status of all partitions that the source has, by their positions.
+    """Return the status of all partitions, by their positions; also of topics that are gone.
 
     Raises:
         ClusterError: The source could not be reached.
@@ -66,12 +67,17 @@ def rows_of(
     tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
     leaders = {tp: leader for tp in tps if (leader := told.leader(tp)) is not None}
     ends = source.offsets.latest(tps, committed=True, patience=patience, leaders=leaders)
-    names, misnamed = config.topics.target_names(topics)
+    gone = [
+        tp for tp in positions if tp.topic not in told.topics and config.topics.asks_for(tp.topic)
+    ]
+    names, misnamed = config.topics.target_names({*topics, *(tp.topic for tp in gone)})
     rows = []
-    for tp in sorted(tps):
+    for tp in sorted([*tps, *gone]):
         name, at = names.get(tp.topic, TopicName("")), positions.get(tp)
         error = misnamed.get(tp.topic, "")
-        rows.append(_row(tp, name, at, topics[tp.topic].id, ends.get(tp, -1), error, books))
+        info = topics.get(tp.topic)
+        seen = info.id if info is not None else None
+        rows.append(_row(tp, name, at, seen, ends.get(tp, -1), error, books))
     return tuple(rows)
 
 
@@ -79,13 +85,14 @@ def _row(
     tp: TopicPartition,
     name: TopicName,
     at: TransformedPosition | None,
-    topic_id: TopicId,
+    topic_id: TopicId | None,
     end: int,
     error: str,
     books: LinkBooks,
 ) -> PartitionStatus:
-    again = at is not None and at.topic_id != topic_id
-    error = error or (f"source: {RECREATED}; {_MADE_AGAIN}" if again else "")
+    why = _identity(at, topic_id)
+    error = error or (f"source: {why}" if why is DELETED else "")
+    error = error or (f"source: {why}; {_MADE_AGAIN}" if why else "")
     begun = at.end if at is not None else 0
     lag = max(0, end - begun) if end >= 0 else -1
     pause = books.pause_of(tp.topic)
@@ -105,11 +112,18 @@ def _row(
         bytes=0,
         gaps=(),
         error=error,
-        codes=RECREATED.codes if again else (),
+        codes=why.codes if why else (),
         source_log_end=end,
         pause=pause,
         tally=_tally(at) if at is not None else (),
     )
+
+
+def _identity(at: TransformedPosition | None, topic_id: TopicId | None) -> Reason | None:
+    """Return why the source topic is not the one that was read."""
+    if topic_id is None:
+        return DELETED
+    return RECREATED if at is not None and at.topic_id != topic_id else None
 
 
 def _state(at: TransformedPosition | None, lag: int, error: str) -> State:

@@ -52,6 +52,9 @@ class BatchPlanner:
 
     def __init__(self, link: OpenLink, positions: PositionsTopic, wanted: TransformConfig) -> None:
         self._link, self._positions, self._wanted = link, positions, wanted
+        self._given: set[TopicPartition] = set()
+        """Partitions of the batch before: a task that failed may have left its transaction open,
+        which holds back the positions of all."""
 
     def look_first(self, run_id: str, topics: Iterable[Topic]) -> None:
         """Keep where partitions end now, if `records.start` is `latest` and nobody has before."""
@@ -88,7 +91,8 @@ class BatchPlanner:
             LedgerError: A transaction of another run stays open.
         """
         rows = {row.tp: row for row in due}
-        fenced = self.fence(rows)
+        fenced = self.fence({*rows, *self._given})
+        self._given.clear()
         known = self._positions.read()
         starts = self._starts(rows, known, ids)
         first = self._link.source.offsets.earliest(rows)
@@ -99,6 +103,8 @@ class BatchPlanner:
                 continue
             fresh = TransformedPosition(ids[tp.topic], starts[tp])
             at = known.get(tp, fresh)
+            if at.topic_id != fresh.topic_id:  # made again since the last look, which will tell
+                continue
             if first[tp] > at.end:
                 if tp in known and self._link.config.records.stops_on_gap(tp.topic):
                     errors[tp] = (
@@ -113,6 +119,7 @@ class BatchPlanner:
             if at.end < end:
                 planned = known[tp].end if tp in known else -1
                 ranges.append(range_of(tp, ids[tp.topic], at, end, fenced[tp], planned))
+        self._given.update(each.part.tp for each in ranges)
         return PlannedBatch(tuple(ranges), errors)
 
     def _starts(

@@ -266,10 +266,12 @@ class _Transforming:
                 What.ROUND_FAILED, number=self.progress.round, error=str(said), code=said.code
             )
             self._meter.round_failed(said.code)
-            tps = [each.part.tp for each in ranges]
-            if len(tps) == 1:
-                self._trouble(tps[0], str(said))
-            self._suspects.update(tps)
+            if len(ranges) == 1:
+                part = ranges[0].part
+                text = str(said)
+                named = text if str(part.value) in text else f"{part.value}: {text}"
+                self._trouble(part.tp, named)
+            self._suspects.update(each.part.tp for each in ranges)
             return
         for each in ranges:
             self._troubles.pop(each.part.tp, None)
@@ -302,8 +304,10 @@ class _Transforming:
         self._looked = time.thread_time() - spent
 
     def _with_trouble(self, row: PartitionStatus) -> PartitionStatus:
+        if row.error:  # which does not pass, whatever failed before
+            self._troubles.pop(row.tp, None)
         trouble = self._troubles.get(row.tp)
-        if trouble is None or row.error:
+        if trouble is None:
             return row
         gives_up = self._wishes.until_caught_up and trouble.failures >= _FAILURES
         state = State.STOPPED if gives_up else row.state
