@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from confluent_kafka import KafkaException
 
 from bench.arena import Arena
 from bench.meter import GIB, MIB, machine, machine_busy
@@ -69,18 +70,27 @@ def main() -> int:
         "tls": {},
         "idle": {},
         "promotions": [],
+        "trouble": "",
     }
     with tempfile.TemporaryDirectory(prefix="towpath-bench-") as home:
-        if {*wish.sets} - {"promotions"}:
-            _measured(wish, found, Path(home))
-        if "promotions" in wish.sets:
-            with Arena(Path(home) / "promotions", "1g") as arena:
-                for case in CASES:
-                    tell(f"a promotion with {case}")
-                    found["promotions"].append(promoted(arena, Path(home), case))
-    name = "link" if set(wish.sets) == set(SETS) else "link-part"
-    publish(wish.out, name, found, _page(found))
-    return 0
+        try:
+            _all(wish, found, Path(home))
+        except (RuntimeError, OSError, subprocess.SubprocessError, KafkaException) as error:
+            # What was measured before stays.
+            found["trouble"] = f"{type(error).__name__}: {error}"
+    is_whole = set(wish.sets) == set(SETS) and not found["trouble"]
+    publish(wish.out, "link" if is_whole else "link-part", found, _page(found))
+    return 1 if found["trouble"] else 0
+
+
+def _all(wish: argparse.Namespace, found: dict[str, Any], home: Path) -> None:
+    if {*wish.sets} - {"promotions"}:
+        _measured(wish, found, home)
+    if "promotions" in wish.sets:
+        with Arena(home / "promotions", "1g") as arena:
+            for case in CASES:
+                tell(f"a promotion with {case}")
+                found["promotions"].append(promoted(arena, home, case))
 
 
 def _measured(wish: argparse.Namespace, found: dict[str, Any], home: Path) -> None:
@@ -195,6 +205,8 @@ def _page(found: Mapping[str, Any]) -> Iterator[str]:
             for who, each in found["idle"].items()
         ]
         yield from table(("relay", "before", "with them"), rows)
+    if found["trouble"]:
+        yield from ("", f"Not all was measured: {found['trouble']}")
     if found["promotions"]:
         yield from ("", "## Promotions", "")
         yield "Producers of 1 KB batches at 200 requests/s in all, and one consumer of librdkafka."

@@ -10,6 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import trustme
+from confluent_kafka.admin import AdminClient
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from bench.watched import WatchedProcess
 from towpath.dev import distribution, ports
@@ -48,7 +55,9 @@ class Certificate:
         """Make one in a folder."""
         found = cls(folder / "cert.pem", folder / "key.pem")
         made = trustme.CA().issue_cert("127.0.0.1", "localhost")
-        made.private_key_pem.write_to_path(found.key)
+        # Java reads no other form.
+        key = load_pem_private_key(made.private_key_pem.bytes(), None)
+        found.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         with found.cert.open("wb") as file:
             file.writelines(each.bytes() for each in made.cert_chain_pems)
         return found
@@ -123,6 +132,16 @@ class KroxyliciousRelay(Relay):
     """Kroxylicious without filters."""
 
     name = "kroxylicious"
+
+    def await_open(self) -> None:
+        """Wait until it listens, and let it learn where the broker is.
+
+        Until a client has asked for metadata, it closes connections to the ports of brokers.
+        """
+        super().await_open()
+        tls = {"security.protocol": "ssl", "enable.ssl.certificate.verification": "false"}
+        at = {"bootstrap.servers": f"127.0.0.1:{self._listen}"}
+        AdminClient({**at, **(tls if self._tls else {})}).list_topics(timeout=_PATIENCE)
 
     def _command(self) -> Sequence[str]:
         module = ("io.kroxylicious", "kroxylicious-runtime", KROXYLICIOUS)
