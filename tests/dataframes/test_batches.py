@@ -13,9 +13,12 @@ from pyspark.sql.types import StructType
 from tests.support.here import shared_spark
 from tests.support.kafka import Record, create_topic, delete_before, produce
 from towpath.dataframes import register
+from towpath.dataframes.options import read_options
+from towpath.dataframes.ranges import OffsetRange, spread
 from towpath.dataframes.source import TowpathSource
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import ConfigError
+from towpath.model.nouns import TopicId, TopicName, TopicPartition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -147,3 +150,10 @@ def test_a_stream_has_no_end_in_its_options() -> None:
     told = {"kafka.bootstrap.servers": "a:9092", "subscribe": "t", "EndingTimestamp": "5"}
     with pytest.raises(ConfigError, match="endingTimestamp: is for batches"):
         TowpathSource(told).streamReader(StructType())
+
+
+def test_there_are_never_fewer_tasks_than_asked_for() -> None:
+    told = {"kafka.bootstrap.servers": "a:9092", "subscribe": "t", "minPartitions": "7"}
+    for count in range(7, 60):
+        whole = OffsetRange(TopicPartition(TopicName("t"), 0), TopicId("id"), 0, count)
+        assert len(spread([whole], read_options(told))) >= 7, count

@@ -165,7 +165,7 @@ def spread(ranges: Sequence[OffsetRange], options: SourceOptions) -> list[Offset
     most = options.most_records
     total = sum(each.end - each.start for each in ranges)
     if options.least_tasks > len(ranges) and total:
-        fair = max(1, -(-total // options.least_tasks))
+        fair = max(1, total // options.least_tasks)
         most = min(most, fair) if most else fair
     return [part for each in ranges for part in _cut(each, most)]
 
