@@ -81,7 +81,8 @@ def revert(
 def _asked(file: Path, topics: str | None, gone: str | None, *, dry_run: bool, back: bool) -> int:
     config = load(file)
     gateway_section(config)
-    names = tuple(TopicName(each) for each in (topics or "").split(",") if each)
+    said = (topics or "").split(",")
+    names = tuple(TopicName(name) for each in said if (name := each.strip()))
     with open_link(config) as link, stopping() as stop:
         out = console(stderr=True)
         found = ask(

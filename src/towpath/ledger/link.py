@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 from towpath import __version__
 from towpath.cluster.admin import Admin
+from towpath.cluster.codes import TOPIC_AUTHORIZATION_FAILED
 from towpath.cluster.connect.identity import ClusterIdentity
 from towpath.cluster.data.client import Client
 from towpath.ledger.books import LinkBooks
@@ -22,7 +23,7 @@ from towpath.ledger.entries import (
 from towpath.ledger.event_log import EventLog
 from towpath.ledger.ledger import Ledger
 from towpath.ledger.transformed import positions_topic
-from towpath.model.errors import LedgerError
+from towpath.model.errors import LedgerError, RefusedError
 from towpath.model.nouns import NO_LINK, LinkName, Side
 from towpath.runtime.clock import now_ms
 from towpath.settings import ClusterConfig, LinkConfig
@@ -109,9 +110,18 @@ class OpenLink(OpenTarget):
             self.ledger.append(missing)
 
     def _require_untransformed(self) -> None:
-        """Raise if records of the link went through Spark so far: all would be copied again."""
+        """Raise if records of the link went through Spark so far: all would be copied again.
+
+        A login that may not see the topic of positions has none: it could not have written it.
+        """
         name = positions_topic(self.config.link)
-        if self.target.topics.find(name) is not None:
+        try:
+            found = self.target.topics.find(name)
+        except RefusedError as error:
+            if error.error != TOPIC_AUTHORIZATION_FAILED:
+                raise
+            found = None
+        if found is not None:
             raise LedgerError(
                 f"records of link {self.config.link} went through a query so far (topic {name} on"
                 " the target has its positions); to copy them as they are, give the link another"

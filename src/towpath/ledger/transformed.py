@@ -79,7 +79,7 @@ def positions_topic(link: LinkName) -> TopicName:
 
 def transactional_id(link: LinkName, tp: TopicPartition) -> str:
     """Return the transactional id under which the records of a source partition are written."""
-    return f"towpath-transform-{link}-{tp}"
+    return f"towpath.{link}.:transform:{tp}"
 
 
 def encode(tp: TopicPartition, position: TransformedPosition) -> plain.Record:

@@ -26,16 +26,19 @@ from towpath.ledger.entries import Promotion, PromotionStage
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
+from towpath.runtime.clock import now_ms
 from towpath.settings import load
 from towpath.wire import plain
 
 pytestmark = pytest.mark.broker
 RELAYED, DIRECT = 7, 8
+LONG_AGO = 3_600_000
+"""Milliseconds; brokers forget producers by the time of their records, those of a day ago soon."""
 
 
 def write(link: OpenLink, tp: TopicPartition, producer: int, sequence: int) -> None:
     batch = plain.encode(
-        [plain.Record(b"k", b"v", (), 1)],
+        [plain.Record(b"k", b"v", (), now_ms() - LONG_AGO)],
         producer_id=producer,
         producer_epoch=0,
         base_sequence=sequence,

@@ -91,6 +91,7 @@ def go_there(link: Link, here: Here, traffic: Traffic, seen: Moved, *groups: str
     seen_before = here("promote", str(link.file), "--dry-run", "-o", "json")
     assert (seen_before.code, seen_before.json["state"]) == (0, "told"), seen_before.said
     said = seen_before.json["told"]
+    assert any("would be held, for 15s at most" in each for each in said)
     assert f"group {groups[0]}: 1 of 1 member came through this gateway" in said
     done = promoted(here, link)
     assert [each["step"] for each in done["steps"]] == [*PromotionStep]

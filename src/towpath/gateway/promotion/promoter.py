@@ -262,9 +262,11 @@ class Promoter:
         """Tell what a promotion would hold, and who is connected."""
         if not scope.topics:
             return
+        section = self._at.link.config.gateway
+        at_most = f", for {section.hold} at most" if section else ""
         yield (
             f"producers of {counted(len(scope.topics), 'topic')} with"
-            f" {counted(len(scope.partitions), 'partition')} would be held:"
+            f" {counted(len(scope.partitions), 'partition')} would be held{at_most}:"
             f" {', '.join(sorted(scope.topics))}"
         )
         ids = {each.id for states in scope.producers.values() for each in states}
