@@ -15,6 +15,7 @@ import typer
 from towpath.engine.packages import OPTION, check
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
+from towpath.model.nouns import TopicName
 from towpath.runtime.log import LogFormat, LogLevel, LogWanted
 from towpath.settings import ByteRate, max_rate
 from towpath.settings.units import Duration
@@ -178,6 +179,25 @@ def pattern_of(text: str, option: str = "--topics") -> re.Pattern[str]:
         return re.compile(text)
     except re.error as error:
         raise _refusal(option, f"{text!r} is not a regular expression: {foreign(error)}") from None
+
+
+def topics_of(topics: str | None, option: str = "--topics") -> tuple[TopicName, ...]:
+    """Parse the option with topics; none stands for the whole link.
+
+    Args:
+        topics: What the option says.
+        option: Its name, where it names something else.
+
+    Raises:
+        ConfigError: The option was given, but names no topic, as with a variable that is not set.
+    """
+    if topics is None:
+        return ()
+    found = dict.fromkeys(TopicName(name) for each in topics.split(",") if (name := each.strip()))
+    if not found:
+        what = "source topic" if option == "--topics" else option.removeprefix("--").rstrip("s")
+        raise _refusal(option, f"name at least one {what}")
+    return tuple(found)
 
 
 def numbers_of(text: str, option: str = "--partitions") -> frozenset[int]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Group
 
-from towpath.cli.options import LinkFile
+from towpath.cli.options import LinkFile, topics_of
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.gateway.config_section import gateway_section
@@ -17,7 +17,6 @@ from towpath.gateway.json_outputs import PromotionJson, PromotionReasonJson, Pro
 from towpath.gateway.promotion.promotion_requests import ask, withdraw
 from towpath.ledger.entries import Promotion, PromotionStage, PromotionStep
 from towpath.ledger.link import open_link
-from towpath.model.nouns import TopicName
 from towpath.runbook import pointers
 from towpath.settings import load
 
@@ -79,10 +78,9 @@ def revert(
 
 
 def _asked(file: Path, topics: str | None, gone: str | None, *, dry_run: bool, back: bool) -> int:
+    names = topics_of(topics)
     config = load(file)
     gateway_section(config)
-    said = (topics or "").split(",")
-    names = tuple(TopicName(name) for each in said if (name := each.strip()))
     with open_link(config) as link, stopping() as stop:
         out = console(stderr=True)
         found = ask(

@@ -9,12 +9,11 @@ from typing import Annotated
 import typer
 from rich.console import Group
 
-from towpath.cli.options import LinkFile
+from towpath.cli.options import LinkFile, topics_of
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.ledger.entries import LinkState
-from towpath.mirror.commands.pausing import names
 from towpath.mirror.failover.failover import failover as fail_over
 from towpath.mirror.failover.failover_plan import FailoverPlan
 from towpath.mirror.failover.request import FailoverReport, FailoverRequest
@@ -74,7 +73,7 @@ def failover(
     del output  # `show` reads it from the arguments
     config = load(file)
     if undo:
-        return _undo(config, names(topics))
+        return _undo(config, topics_of(topics))
     patience = _seconds(within) if wait else 0.0
     with stopping() as stop, Bar("looking at both clusters", "partitions") as bar:
 
@@ -84,7 +83,7 @@ def failover(
                     console(stderr=True).print(plan_picture(plan))
                 return not dry_run and (yes or _agreed(plan))
 
-        scope = FailoverScope(names(topics), tuple(map(str, names(groups, "--groups"))))
+        scope = FailoverScope(topics_of(topics), tuple(map(str, topics_of(groups, "--groups"))))
         asked = FailoverRequest(
             scope=scope,
             agreed=agreed,

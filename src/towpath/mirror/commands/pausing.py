@@ -12,8 +12,6 @@ from towpath.cli.show.output import line, show
 from towpath.ledger.entries import Pause
 from towpath.mirror.show.entries_json import pause_as_json
 from towpath.mirror.show.run_shapes import PausesJson
-from towpath.model.errors import ConfigError, ConfigProblem
-from towpath.model.nouns import TopicName
 
 TopicsOption = Annotated[
     str | None,
@@ -27,22 +25,3 @@ def show_pauses(link: str, pauses: Sequence[Pause]) -> None:
     lines.append("a run of the link follows within seconds; `towpath status` shows it")
     data: PausesJson = {"link": link, "paused": [pause_as_json(each) for each in pauses]}
     show(Group(*map(line, lines)), data)
-
-
-def names(topics: str | None, option: str = "--topics") -> tuple[TopicName, ...]:
-    """Parse the option with topics; none stands for the whole link.
-
-    Args:
-        topics: What the option says.
-        option: Its name, where it names something else.
-
-    Raises:
-        ConfigError: The option was given, but names no topic, as with a variable that is not set.
-    """
-    if topics is None:
-        return ()
-    found = dict.fromkeys(TopicName(name) for each in topics.split(",") if (name := each.strip()))
-    if not found:
-        what = "source topic" if option == "--topics" else option.removeprefix("--").rstrip("s")
-        raise ConfigError((ConfigProblem(option, f"name at least one {what}"),))
-    return tuple(found)

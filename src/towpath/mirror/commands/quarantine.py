@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from towpath.cli.options import LinkFile
+from towpath.cli.options import LinkFile, topics_of
 from towpath.cli.show.output import Output, OutputOption, console, show
-from towpath.mirror.commands.pausing import names
 from towpath.mirror.quarantine import quarantined as look
 from towpath.mirror.quarantine import replay as replaying
 from towpath.mirror.quarantine.quarantined import RecordFilter, RecordId
@@ -62,7 +61,7 @@ def ls(
     """Count quarantined records by topic and reason, and list them, the newest last."""
     del output  # `show` reads it from the arguments
     wanted = RecordFilter(
-        topics=frozenset(names(topics)), reasons=_codes(reasons), is_open=only_open
+        topics=frozenset(topics_of(topics)), reasons=_codes(reasons), is_open=only_open
     )
     seen = look.look_at_quarantine(load(file), wanted)
     show(list_picture(seen, limit), as_json(seen, limit))
@@ -122,7 +121,7 @@ def replay(
         raise ConfigError((ConfigProblem("RECORD", text),))
     wanted = RecordFilter(
         ids=frozenset(map(RecordId.of, records or ())),
-        topics=frozenset(names(topics)),
+        topics=frozenset(topics_of(topics)),
         reasons=_codes(reasons),
     )
 

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from rich.console import Group
 
-from towpath.cli.options import LinkFile, rate_of
+from towpath.cli.options import LinkFile, rate_of, topics_of
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.ledger import rates
-from towpath.mirror.commands.pausing import TopicsOption, names
+from towpath.mirror.commands.pausing import TopicsOption
 from towpath.mirror.show.limits import as_data
 from towpath.mirror.show.run_shapes import RateJson
 from towpath.model.errors import ConfigError, ConfigProblem
@@ -40,11 +40,11 @@ def rate(
     del output  # `show` reads it from the arguments
     wanted, config = _read(limit, reset=reset), load(file)
     if reset:
-        held = rates.reset_rate(config, names(topics))
+        held = rates.reset_rate(config, topics_of(topics))
     elif limit is None:
         held = rates.limits(config)
     else:
-        held = rates.set_rate(config, wanted, names(topics))
+        held = rates.set_rate(config, wanted, topics_of(topics))
     lines = [*held.sentences] or [f"link {config.link} has no limit"]
     if reset or limit is not None:
         lines.append("a run of the link follows within seconds; `towpath status` shows it")

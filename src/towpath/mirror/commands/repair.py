@@ -9,11 +9,10 @@ import typer
 from rich.console import Group
 
 from towpath.cli.on_spark import OnSpark, with_options
-from towpath.cli.options import LinkFile
+from towpath.cli.options import LinkFile, topics_of
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
-from towpath.mirror.commands.pausing import names
 from towpath.mirror.commands.rebuilding import lines, rebuild, report
 from towpath.mirror.repair.repair import RepairReport, RepairRequest
 from towpath.mirror.repair.repair import repair as repair_link
@@ -52,7 +51,7 @@ def repair(
     del output  # `show` reads it from the arguments
     config = load(file)
     scope = Scope(master=on.master, parallelism=on.parallelism, packages=on.packages)
-    wanted = names(topics)
+    wanted = topics_of(topics)
     if ledger:
         rebuilt = rebuild(config, wanted, scope, yes=yes, dry_run=dry_run)
         told = report(config.link, rebuilt)

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Group
 
-from towpath.cli.options import LinkFile
+from towpath.cli.options import LinkFile, topics_of
 from towpath.cli.show.output import Output, OutputOption, console, line, show
-from towpath.mirror.commands.pausing import names
 from towpath.mirror.restart.restart import RestartReport, RestartRequest
 from towpath.mirror.restart.restart import restart as restart_topics
 from towpath.mirror.restart.restart_plan import MirrorTopic, NotRestarted, Outcome, Restart
@@ -45,7 +44,7 @@ def restart(
     """Copy deleted and recreated source topics from their beginning."""
     del output  # `show` reads it from the arguments
     config = load(file)
-    wanted = names(topics)
+    wanted = topics_of(topics)
     if replace is None:
         raise ConfigError((ConfigProblem("--keep", _CHOICE),))
 

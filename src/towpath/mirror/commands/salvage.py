@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 
-from towpath.cli.options import LinkFile
+from towpath.cli.options import LinkFile, topics_of
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, show
 from towpath.cli.signals import stopping
-from towpath.mirror.commands.pausing import names
 from towpath.mirror.failback.salvage.replay import SalvagedPartition
 from towpath.mirror.failback.salvaged import ReplayWish, list_salvaged, replay_salvaged
 from towpath.mirror.show.failback_picture import salvage_as_json, salvage_picture
@@ -45,7 +44,7 @@ def ls(
     """List what is in salvage topics, and how much of it was replayed."""
     del output  # `show` reads it from the arguments
     config = load(file)
-    found = list_salvaged(config, frozenset(names(topics)))
+    found = list_salvaged(config, frozenset(topics_of(topics)))
     show(salvage_picture(config.link, found), salvage_as_json(config.link, found))
     return NOT_ALL if any(each.left or each.missing or each.trouble for each in found) else 0
 
@@ -72,7 +71,7 @@ def replay(
                 console(stderr=True).print(salvage_picture(config.link, due))
                 return yes or _agreed()
 
-        wish = ReplayWish(frozenset(names(topics)), agreed, stop, bar.done)
+        wish = ReplayWish(frozenset(topics_of(topics)), agreed, stop, bar.done)
         found = replay_salvaged(config, wish)
     show(salvage_picture(config.link, found), salvage_as_json(config.link, found))
     left = any(each.left or each.missing or each.trouble for each in found)

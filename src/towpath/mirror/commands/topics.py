@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 from rich.console import Group
 
-from towpath.cli.options import LinkFile
+from towpath.cli.options import LinkFile, topics_of
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.ledger import stops
-from towpath.mirror.commands.pausing import names
 from towpath.mirror.show.run_shapes import StoppedTopicsJson
 from towpath.mirror.show.shapes import state_as_json
 from towpath.model.amounts import counted, shortened
@@ -32,7 +31,7 @@ def stop(file: LinkFile, *, names_: TopicsOption, output: OutputOption = Output.
     """Stop copying topics for good: no run finds them again by itself. The mirror topics stay."""
     del output  # `show` reads it from the arguments
     config = load(file)
-    _show(config.link, stops.stop(config, names(names_)))
+    _show(config.link, stops.stop(config, topics_of(names_)))
 
 
 @topics.command("start")
@@ -40,7 +39,7 @@ def start(file: LinkFile, *, names_: TopicsOption, output: OutputOption = Output
     """Take stopped topics up again, at the offsets where they were left."""
     del output  # `show` reads it from the arguments
     config = load(file)
-    _show(config.link, stops.start(config, names(names_)))
+    _show(config.link, stops.start(config, topics_of(names_)))
 
 
 def _show(link: str, found: stops.StoppedTopics) -> None:
