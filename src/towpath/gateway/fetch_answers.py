@@ -33,17 +33,7 @@ class _Walk(FrameWalk):
     def answer(self) -> None:
         self.tags()
         self.at += 4 + (6 if self.version >= _WITH_SESSIONS else 0)  # throttle; error, session
-        for _ in range(self.count()):
-            self._topic()
-        self.tags()
-
-    def _topic(self) -> None:
-        if self.version >= _WITH_IDS:
-            self.at += 16
-        else:
-            self.text()
-        for _ in range(self.count()):
-            self._partition()
+        self.topics(self._partition, by_id=self.version >= _WITH_IDS)
         self.tags()
 
     def _partition(self) -> None:

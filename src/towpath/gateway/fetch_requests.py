@@ -25,17 +25,7 @@ class _Walk(FrameWalk):
         self.at += 0 if self.version >= _WITHOUT_REPLICA else 4
         self.at += 4 + 4 + 4 + 1  # longest wait, smallest and largest answer, isolation
         self.at += 8 if self.version >= _WITH_SESSIONS else 0
-        for _ in range(self.count()):
-            self._topic()
-
-    def _topic(self) -> None:
-        if self.version >= _WITH_IDS:
-            self.at += 16
-        else:
-            self.text()
-        for _ in range(self.count()):
-            self._partition()
-        self.tags()
+        self.topics(self._partition, by_id=self.version >= _WITH_IDS)
 
     def _partition(self) -> None:
         self.at += 4

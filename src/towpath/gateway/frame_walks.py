@@ -15,6 +15,7 @@ PREFIX = struct.Struct(">ii")
 INT = struct.Struct(">i")
 _SHORT = struct.Struct(">h")
 _NO_EPOCH = -1
+_ID = 16
 
 
 class FrameWalk:
@@ -51,6 +52,22 @@ class FrameWalk:
             if seen is not None:
                 seen(tag)
             self.at = end
+
+    def topics(self, partition: Callable[[], None], *, by_id: bool) -> None:
+        """Pass an array of topics, each with partitions, as Fetch has it.
+
+        Args:
+            partition: Passes a partition.
+            by_id: Whether topics have ids in place of names.
+        """
+        for _ in range(self.count()):
+            if by_id:
+                self.at += _ID
+            else:
+                self.text()
+            for _ in range(self.count()):
+                partition()
+            self.tags()
 
     def text(self) -> None:
         """Pass a string."""
