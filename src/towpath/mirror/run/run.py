@@ -15,8 +15,8 @@ from towpath.engine.starting import Starting
 from towpath.groups.loop import GroupLoop
 from towpath.ledger.entries import LinkStage
 from towpath.ledger.events import What
-from towpath.ledger.link import OpenLink, open_link
-from towpath.mirror.metrics.feeding import telling, telling_groups
+from towpath.ledger.link import OpenLink
+from towpath.mirror.metrics.feeding import telling_groups
 from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.mm2.publish import publishing
 from towpath.mirror.plan.link_plan import planned
@@ -25,17 +25,16 @@ from towpath.mirror.run.committing import Committing
 from towpath.mirror.run.dealer import Dealer
 from towpath.mirror.run.discovery import Discovery
 from towpath.mirror.run.happenings import recording_run
+from towpath.mirror.run.link_run import LinkRun, attempted
 from towpath.mirror.run.outlook import Outlook
 from towpath.mirror.run.pacing import Pacing
 from towpath.mirror.run.pausing import Pausing
 from towpath.mirror.run.progress import RunPhase, RunProgress, Wishes
-from towpath.mirror.run.pulse import Pulse
 from towpath.mirror.run.reconcile import Reconciler, count_left_out
 from towpath.mirror.run.relay import Relay
 from towpath.mirror.run.round_planner import Planner
 from towpath.mirror.run.schema_loop import SchemaLoop
 from towpath.mirror.run.tidying import Tidying
-from towpath.mirror.run.waiting import Waiting
 from towpath.mirror.subjects import BESIDE_SCHEMAS, SUBJECTS
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import Side
@@ -79,25 +78,17 @@ def run(
         SparkStartError: Spark did not start.
         SparkUnencryptedError: Credentials would leave this machine unencrypted.
     """
-    with telling(config) as meter:
-        waiting = Waiting(wanted=wishes.wait, stop=stop, meter=meter, show=show)
-        while True:
-            with ExitStack() as stack:
-                link = stack.enter_context(open_link(config))
-                mirror = _Mirror(link, wishes, stop, show, stack, meter, lease)
-                spark.require_allowed()
-                waiting.begin(mirror.progress)
-                mirror.watch(stack.enter_context(Pulse(config.link, link.source, link.target)))
-                if waiting.tried(mirror.prepare, mirror.progress):
-                    mirror.go_on(spark)
-                    if mirror.changed is None:
-                        return mirror.progress
-                    config = mirror.changed
-                if stop.is_set():
-                    return mirror.progress
+    return attempted(
+        config,
+        wishes,
+        spark,
+        stop,
+        show,
+        lambda link, stack, meter: _Mirror(link, wishes, stop, show, stack, meter, lease),
+    )
 
 
-class _Mirror:
+class _Mirror(LinkRun):
     def __init__(
         self,
         link: OpenLink,
@@ -108,14 +99,14 @@ class _Mirror:
         meter: LinkMeter,
         lease: Lease | None,
     ) -> None:
-        self._meter, self._lease = meter, lease
-        self._link, self._wishes, self._stop, self._show = link, wishes, stop, show
-        self._config, self._stack = link.config, stack
         # Once nothing may be copied any more, the run must not wait for a source that is away.
         end = link.source.abandon
-        self._session = LinkSession(link.name, link.where, link.target, on_end=end)
+        session = LinkSession(link.name, link.where, link.target, on_end=end)
+        super().__init__(session, RunProgress(), show)
+        self._meter, self._lease = meter, lease
+        self._link, self._wishes, self._stop = link, wishes, stop
+        self._config, self._stack = link.config, stack
         self._clients = stack.enter_context(SUBJECTS.open(link))
-        self.progress = RunProgress()
         self._outlook = Outlook(link, meter, self.progress, ends=wishes.until_caught_up)
         self._pacing = Pacing(link, self._session)
         self._dealer = Dealer(link, self._session, self._pacing)
@@ -135,10 +126,7 @@ class _Mirror:
         self._groups = GroupLoop(link.config, telling_groups(meter), beside=publishing)
         self._committing = Committing(link.config, lambda: self.progress.rows)
         self._file = ChangedFile(wishes.file, link.config)
-        self.changed: LinkConfig | None = None
-        """What the file says now, for the run that takes over."""
         self._failures = 0
-        self._pulse: Pulse | None = None
         self._round_over = threading.Event()
         self._redeal = False
         self._secrets = stamps()
@@ -158,17 +146,6 @@ class _Mirror:
             self._require_own()
             if not self._stop.is_set():
                 self.go(session)
-
-    def watch(self, pulse: Pulse) -> None:
-        """Show the run from now on, including clusters that do not answer."""
-        self._pulse = pulse
-        self.progress.silences, self.progress.away = pulse.silences, pulse.away
-        self.enter(RunPhase.LOOKING)
-
-    def enter(self, phase: RunPhase) -> None:
-        """Show the current phase."""
-        self.progress.phase = phase
-        self._show(self.progress)
 
     def prepare(self) -> None:
         """Prepare the ledger and the topics, before anything is copied."""
@@ -284,13 +261,6 @@ class _Mirror:
         names = sections(self._config, self.changed)
         self._link.events.tell(What.RUN_CHANGED, run_id=self._session.run_id, sections=[*names])
         return True
-
-    def _require_own(self) -> None:
-        """Raise once the link, its ledger or one of its clusters is not ours any more."""
-        if self._session.taken_over is not None:
-            raise self._session.taken_over
-        if self._pulse is not None:
-            self._pulse.require_same()
 
     def _turn(self, relay: Relay, slots: Slots) -> bool:
         """Wait a moment, then do what is due; return whether no round goes on."""

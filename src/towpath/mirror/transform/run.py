@@ -14,16 +14,15 @@ from towpath.cluster.data.client import Client
 from towpath.engine.failure import of_spark
 from towpath.engine.starting import Starting
 from towpath.ledger.events import What
-from towpath.ledger.link import OpenLink, open_link
+from towpath.ledger.link import OpenLink
 from towpath.ledger.transformed import PositionsTopic
-from towpath.mirror.metrics.feeding import stands, telling
+from towpath.mirror.metrics.feeding import stands
 from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.plan.link_plan import planned
 from towpath.mirror.run.happenings import Partitions, recording_run
+from towpath.mirror.run.link_run import LinkRun, attempted
 from towpath.mirror.run.progress import RunPhase, RunProgress, Wishes
-from towpath.mirror.run.pulse import Pulse
 from towpath.mirror.run.reconcile import Reconciled, Reconciler, Shape, shape, shape_of
-from towpath.mirror.run.waiting import Waiting
 from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.transformed import rows_of
 from towpath.mirror.subjects import BESIDE_SCHEMAS, SUBJECTS
@@ -77,20 +76,14 @@ def run(
         SparkLostError: The JVM is gone.
         SparkStartError: Spark did not start.
     """
-    with telling(config) as meter:
-        waiting = Waiting(wanted=wishes.wait, stop=stop, meter=meter, show=show)
-        while True:
-            with ExitStack() as stack:
-                link = stack.enter_context(open_link(config))
-                made = _Transforming(link, file, wishes, stop, show, stack, meter)
-                spark.require_allowed()
-                waiting.begin(made.progress)
-                made.watch(stack.enter_context(Pulse(config.link, link.source, link.target)))
-                if waiting.tried(made.prepare, made.progress):
-                    made.go_on(spark)
-                    return made.progress
-                if stop.is_set():
-                    return made.progress
+    return attempted(
+        config,
+        wishes,
+        spark,
+        stop,
+        show,
+        lambda link, stack, meter: _Transforming(link, file, wishes, stop, show, stack, meter),
+    )
 
 
 @dataclass(slots=True)
@@ -106,7 +99,7 @@ class _Trouble:
         self.again = Deadline.after(_AGAIN.after(self.failures))
 
 
-class _Transforming:
+class _Transforming(LinkRun):
     def __init__(
         self,
         link: OpenLink,
@@ -117,11 +110,12 @@ class _Transforming:
         stack: ExitStack,
         meter: LinkMeter,
     ) -> None:
+        session = LinkSession(link.name, link.where, link.target, on_end=link.source.abandon)
+        super().__init__(session, RunProgress(slots=1), show)
         wanted = link.config.transforms
         assert wanted is not None  # noqa: S101, the command has looked
         self._link, self._file, self._wishes, self._stop = link, file, wishes, stop
-        self._show, self._stack, self._meter = show, stack, meter
-        self._session = LinkSession(link.name, link.where, link.target, on_end=link.source.abandon)
+        self._stack, self._meter = stack, meter
         self._clients = stack.enter_context(SUBJECTS.open(link))
         self._lease: Lease | None = None
         clients = self._clients.only(BESIDE_SCHEMAS)
@@ -130,7 +124,6 @@ class _Transforming:
         self._positions = PositionsTopic(link.target, client, link.config.link)
         self._planner = BatchPlanner(link, self._positions, wanted)
         self._partitions = Partitions(link.events)
-        self._pulse: Pulse | None = None
         self._troubles: dict[TopicPartition, _Trouble] = {}
         self._suspects: set[TopicPartition] = set()
         """Partitions of batches that failed: each has batches of its own, until one succeeds, as
@@ -138,17 +131,6 @@ class _Transforming:
         self._names: dict[str, str] = {}
         self._shape: Shape = {}
         self._next = self._looked = 0.0
-        self.progress = RunProgress(slots=1)
-
-    def watch(self, pulse: Pulse) -> None:
-        """Show the run from now on, including clusters that do not answer."""
-        self._pulse = pulse
-        self.progress.silences, self.progress.away = pulse.silences, pulse.away
-        self._enter(RunPhase.LOOKING)
-
-    def _enter(self, phase: RunPhase) -> None:
-        self.progress.phase = phase
-        self._show(self.progress)
 
     def _hold(self) -> None:
         if self._lease is not None:
@@ -159,7 +141,7 @@ class _Transforming:
         link, plan = self._link, planned(self._link, self._clients)
         link.books.require_open()
         refuse(plan.plan)
-        self._enter(RunPhase.APPLYING)
+        self.enter(RunPhase.APPLYING)
         if link.books.identity is not None and not self._positions.exists():
             raise LedgerError(
                 f"link {link.name} ran without positions of transformed records, or they are gone:"
@@ -186,12 +168,12 @@ class _Transforming:
         """Run batches once Spark has started, with an event at the start and the end."""
         caught_up, run_id = self._wishes.until_caught_up, self._session.run_id
         with recording_run(self._link.events, run_id, until_caught_up=caught_up):
-            self._enter(RunPhase.STARTING)
+            self.enter(RunPhase.STARTING)
             while not spark.ready(_LOOK):
                 self._require_own()
             frames = TransformFrames(spark.result(), self._link.config, self._file)
             frames.check()
-            self._enter(RunPhase.COPYING)
+            self.enter(RunPhase.COPYING)
             while not (self._stop.is_set() or self._is_over()):
                 self._require_own()
                 if not self._turn(frames):
@@ -330,10 +312,3 @@ class _Transforming:
             self._shape = shape_of(self._link.config, made.found)
             names = made.found.of(TOPICS).found.topics
             self._names = {str(here): str(there) for here, there in names.items()}
-
-    def _require_own(self) -> None:
-        """Raise once the link, its ledger or one of its clusters is not ours any more."""
-        if self._session.taken_over is not None:
-            raise self._session.taken_over
-        if self._pulse is not None:
-            self._pulse.require_same()
