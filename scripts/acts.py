@@ -12,8 +12,20 @@ from pathlib import Path
 
 import psutil
 
+from towpath.dev.broker import LocalCluster
+
 PATIENCE = 40.0
 """Seconds without progress after which something is wrong."""
+
+
+@contextmanager
+def two_clusters(folder: Path) -> Iterator[tuple[LocalCluster, LocalCluster]]:
+    """Start a source and a target in a folder, until the block ends."""
+    folder.mkdir(parents=True)
+    step("Two Kafka clusters (the first time, their jars are fetched)")
+    source, target = (LocalCluster(home=folder / side) for side in ("source", "target"))
+    with source, target:
+        yield source, target
 
 
 def same(what: str, found: Counter[bytes], wanted: Counter[bytes]) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from acts import PATIENCE, mirror, same, say, step, towpath, until
+from acts import PATIENCE, mirror, same, say, step, towpath, two_clusters, until
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -39,10 +39,7 @@ groups: {{include: ["{group}"]}}
 
 def main(folder: Path) -> None:
     """Play the whole demo in a folder."""
-    folder.mkdir(parents=True)
-    step("Two Kafka clusters (the first time, their jars are fetched)")
-    source, target = (LocalCluster(home=folder / side) for side in ("source", "target"))
-    with source, target:
+    with two_clusters(folder) as (source, target):
         Demo(folder, source, target).play()
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from acts import PATIENCE, going, same, say, step, towpath, until
+from acts import PATIENCE, going, same, say, step, towpath, two_clusters, until
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
@@ -55,10 +55,7 @@ gateway:
 
 def main(folder: Path) -> None:
     """Play the whole demo in a folder."""
-    folder.mkdir(parents=True)
-    step("Two Kafka clusters (the first time, their jars are fetched)")
-    source, target = (LocalCluster(home=folder / side) for side in ("source", "target"))
-    with source, target:
+    with two_clusters(folder) as (source, target):
         Demo(folder, source, target).play()
 
 

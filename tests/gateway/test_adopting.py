@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.clients.gateways import all_read, go_on, promoted, served
+from tests.support.clients.gateways import all_read, begin_clients, go_on, promoted, served
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
-from tests.support.clients.moving_java import MovingClient, configs_of
+from tests.support.clients.moving_java import JavaTraffic, configs_of
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
@@ -45,55 +45,27 @@ def test_running_java_clients_come_and_move(
     link, bootstrap = gateway_link, adopting(gateway_link)
     topic = create_topic(link.source.bootstrap, f"{link.name}.adopted", PARTITIONS)
     address, run = Proxy(proxied(link)), link.run_inside()
-    writers = [MovingClient(link.folder, version, "write", str(n), topic) for n in range(2)]
-    readers = [
-        MovingClient(link.folder, version, "read", f"{link.name}-{each}", topic, configs_of(each))
-        for each in protocols
-    ]
-    every = [*writers, *readers]
-
-    def read_on() -> None:
-        known = {each.name: len(each.read) for each in readers}
-        wait_until(
-            lambda: all(len(each.read) > known[each.name] + 50 for each in readers),
-            f"members read on: {[each.failures for each in every]}",
-            120,
-        )
-
-    traffic = Traffic(bootstrap, topic)
+    groups = {f"{link.name}-{each}": configs_of(each) for each in protocols}
+    clients = JavaTraffic(link.folder, version, topic, groups)
     try:
-        for each in every:
-            each.start(bootstrap)
-        read_on()
+        clients.start(bootstrap)
         wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
         address.close()
         gateway = served(link)
-        read_on()
+        clients.go_on()
         promoted(here, link)
         begun = end(link.source, topic)
-        read_on()
+        clients.go_on()
         gateway.kill9()
         served(link)
-        read_on()
+        clients.go_on()
         assert end(link.source, topic) == begun, "nothing came to the source any more"
-        for each in writers:
-            each.stop()
-            traffic.sent[int(each.name)] = each.number("SENT")
-        total = sum(traffic.sent.values())
-        wait_until(
-            lambda: all(len({*r.read}) >= total for r in readers), f"all {total} are read", 120
-        )
-        for each in readers:
-            each.stop()
+        sent = clients.end()
     finally:
         address.close()
-        for each in every:
-            each.kill()
-    assert [each.failures for each in every] == [[] for _ in every]
-    require_whole(traffic, link.target.bootstrap)
-    for each in readers:
-        assert max(Counter(each.read).values()) == 1, f"{each.name} read nothing twice"
-    print(f"{version}: longest send {[each.number('LONGEST') for each in writers]} ms")  # noqa: T201
+        clients.kill()
+    clients.require_whole(sent, link.target.bootstrap)
+    print(f"{version}: longest send {clients.longest} ms")  # noqa: T201
 
 
 def test_running_librdkafka_clients_come_and_move(gateway_link: Link, here: Here) -> None:
@@ -101,12 +73,8 @@ def test_running_librdkafka_clients_come_and_move(gateway_link: Link, here: Here
     topic = create_topic(link.source.bootstrap, f"{link.name}.adopted", PARTITIONS)
     address, run = Proxy(proxied(link)), link.run_inside()
     traffic = Traffic(bootstrap, topic)
-    classic, new = f"{link.name}-classic", f"{link.name}-new"
     try:
-        for number in range(2):
-            traffic.write(number)
-        traffic.join(classic, **{"heartbeat.interval.ms": 500, "session.timeout.ms": 6000})
-        traffic.join(new, **{"group.protocol": "consumer"})
+        classic, new = begin_clients(traffic, link.name)
         wait_until(lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]), "all read", 60)
         wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
         address.close()

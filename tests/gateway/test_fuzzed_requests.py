@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-import pkgutil
-from importlib import import_module
 from typing import Any
 
-import kafka.protocol
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.clients.login_routes import login_steering
 from tests.support.clients.promoted_routes import AT_SOURCE, LEADER, framed, produce, promoted
+from tests.support.messages.kinds import kinds
 from tests.support.session.examples import examples
-from towpath.cluster import messages
 from towpath.gateway.apis import relayed
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_connection import ClientConnection
@@ -31,19 +27,7 @@ pieces = st.one_of(st.sampled_from(WORDS), st.binary(min_size=1, max_size=12))
 edits = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 3), pieces), max_size=5)
 
 
-def _requests() -> dict[int, Any]:
-    """Return the class of each request, by API key."""
-    modules = [import_module(each.name) for each in pkgutil.walk_packages(
-        kafka.protocol.__path__, "kafka.protocol.") if each.name.count(".") == 2]  # fmt: skip
-    return {
-        kind.API_KEY: kind
-        for module in (*modules, messages)
-        for name, kind in vars(module).items()
-        if name.endswith("Request") and inspect.isclass(kind) and hasattr(kind, "API_KEY")
-    }
-
-
-REQUESTS = _requests()
+REQUESTS = kinds("Request")
 RELAYED = {key: high for key, (_, high) in relayed(dict.fromkeys(range(100), (0, 99))).items()}
 
 

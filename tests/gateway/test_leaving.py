@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from tests.support.clients.gateways import all_read, go_on, promoted, served
+from tests.support.clients.gateways import all_read, begin_clients, go_on, promoted, served
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
-from tests.support.clients.moving_java import MovingClient, configs_of
+from tests.support.clients.moving_java import JavaTraffic, configs_of
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import Link, end
@@ -44,52 +44,23 @@ def test_java_clients_leave_and_need_no_gateway(
     link, bootstrap = gateway_link, leaving(gateway_link)
     topic = create_topic(link.source.bootstrap, f"{link.name}.left", PARTITIONS)
     run, gateway = link.run_inside(), served(link)
-    configs = [{**SHORT, **configs_of(each)} for each in protocols]
-    writers = [MovingClient(link.folder, version, "write", str(n), topic, SHORT) for n in range(2)]
-    readers = [
-        MovingClient(link.folder, version, "read", f"{link.name}-{name}", topic, config)
-        for name, config in zip(protocols, configs, strict=True)
-    ]
-    every = [*writers, *readers]
-
-    def read_on() -> None:
-        known = {each.name: len(each.read) for each in readers}
-        wait_until(
-            lambda: all(len(each.read) > known[each.name] + 50 for each in readers),
-            f"members read on: {[each.failures for each in every]}",
-            120,
-        )
-
-    traffic = Traffic(bootstrap, topic)
+    groups = {f"{link.name}-{each}": {**SHORT, **configs_of(each)} for each in protocols}
+    clients = JavaTraffic(link.folder, version, topic, groups, SHORT)
     try:
-        for each in every:
-            each.start(bootstrap)
-        read_on()
+        clients.start(bootstrap)
         wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
         promoted(here, link)
-        read_on()
+        clients.go_on()
         wait_until(lambda: all_left(link), f"all leave: {gateway.said}", 180)
         refused = here("revert", str(link.file), "-o", "json")
         assert [each["code"] for each in refused.json["reasons"]] == ["REVERT_LEFT"]
         gateway.kill9()
-        read_on()
-        for each in writers:
-            each.stop()
-            traffic.sent[int(each.name)] = each.number("SENT")
-        total = sum(traffic.sent.values())
-        wait_until(
-            lambda: all(len({*r.read}) >= total for r in readers), f"all {total} are read", 120
-        )
-        for each in readers:
-            each.stop()
+        clients.go_on()
+        sent = clients.end()
     finally:
-        for each in every:
-            each.kill()
-    assert [each.failures for each in every] == [[] for _ in every]
-    require_whole(traffic, link.target.bootstrap)
-    for each in readers:
-        assert max(Counter(each.read).values()) == 1, f"{each.name} read nothing twice"
-    print(f"{version}: longest send {[each.number('LONGEST') for each in writers]} ms")  # noqa: T201
+        clients.kill()
+    clients.require_whole(sent, link.target.bootstrap)
+    print(f"{version}: longest send {clients.longest} ms")  # noqa: T201
 
 
 def test_librdkafka_clients_leave_and_need_no_gateway(gateway_link: Link, here: Here) -> None:
@@ -97,12 +68,8 @@ def test_librdkafka_clients_leave_and_need_no_gateway(gateway_link: Link, here: 
     topic = create_topic(link.source.bootstrap, f"{link.name}.left", PARTITIONS)
     run, gateway = link.run_inside(), served(link)
     traffic = Traffic(bootstrap, topic)
-    classic, new = f"{link.name}-classic", f"{link.name}-new"
     try:
-        for number in range(2):
-            traffic.write(number)
-        traffic.join(classic, **{"heartbeat.interval.ms": 500, "session.timeout.ms": 6000})
-        traffic.join(new, **{"group.protocol": "consumer"})
+        classic, new = begin_clients(traffic, link.name)
         wait_until(lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]), "all read", 60)
         wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
         promoted(here, link)

@@ -6,18 +6,14 @@ are searched as bytes and field by field.
 
 from __future__ import annotations
 
-import inspect
-import pkgutil
 import socket
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import kafka.protocol
 import pytest
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
@@ -28,8 +24,8 @@ from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import Record, create_topic, wait_until
 from tests.support.kafka import produce as fill
 from tests.support.messages.asking import version_question
+from tests.support.messages.kinds import kinds
 from tests.support.program import Program
-from towpath.cluster import messages
 from towpath.dev import ports
 from towpath.gateway.apis import Api
 from towpath.gateway.relayed_nodes import SHIFT
@@ -46,18 +42,7 @@ ALLOWED = {
 """What may tell of the source, and where docs/gateway.md says so."""
 
 
-def _kinds(end: str) -> dict[int, Any]:
-    modules = [import_module(each.name) for each in pkgutil.walk_packages(
-        kafka.protocol.__path__, "kafka.protocol.") if each.name.count(".") == 2]  # fmt: skip
-    return {
-        kind.API_KEY: kind
-        for module in (*modules, messages)
-        for name, kind in vars(module).items()
-        if name.endswith(end) and inspect.isclass(kind) and hasattr(kind, "API_KEY")
-    }
-
-
-REQUESTS, RESPONSES = _kinds("Request"), _kinds("Response")
+REQUESTS, RESPONSES = kinds("Request"), kinds("Response")
 
 
 @dataclass(frozen=True)

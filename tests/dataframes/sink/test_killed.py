@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.kafka import Record, consume, create_topic, produce, wait_for, wait_until
 from tests.support.program import Program
+from tests.support.spark_kills import VICTIMS, kill_part
 from towpath.dev.broker import LocalCluster
 
 pytestmark = [
@@ -31,7 +32,6 @@ EACH = 200
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 600.0
 """Seconds for what takes a tenth of that on a machine that has nothing else to do."""
-VICTIMS = ("driver", "jvm", "worker")
 
 
 def content(cluster: LocalCluster, topic: str) -> Counter[Any]:
@@ -46,17 +46,8 @@ def records(first: int, end: int) -> list[Record]:
     ]
 
 
-def kill(program: Program, victim: str, rng: random.Random) -> None:
-    assert program.running, program.said[-2000:]
-    if victim == "driver":
-        program.kill9()
-    elif victim == "jvm":
-        program.jvm().kill()
-        wait_until(lambda: not program.running, "the driver ends without its JVM", 60)
-    else:
-        with suppress(psutil.NoSuchProcess, IndexError):  # a worker may just have ended
-            mine = (each for each in program.children() if "java" not in each.name())
-            rng.choice([*mine]).kill()
+def pythons(program: Program) -> list[psutil.Process]:
+    return [each for each in program.children() if "java" not in each.name()]
 
 
 def test_each_record_is_written_once_wherever_processes_are_killed(
@@ -90,7 +81,8 @@ def test_each_record_is_written_once_wherever_processes_are_killed(
 
             wait_until(moved, "records are written", PATIENCE)
             time.sleep(rng.random())
-            kill(running, "driver" if number == KILLS - 1 else rng.choice(VICTIMS), rng)
+            victim = "driver" if number == KILLS - 1 else rng.choice(VICTIMS)
+            kill_part(running, victim, partial(pythons, running), rng)
     finally:
         program.close()
     last = start("once", "last")

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.clients.gateways import (
     all_read,
+    begin_clients,
     ends_of,
     go_on,
     promoted,
@@ -35,12 +36,8 @@ def test_topics_that_came_back_move_again(gateway_link: Link, here: Here) -> Non
     topic = create_topic(link.source.bootstrap, f"{link.name}.again", PARTITIONS)
     run, gateway = link.run_inside(), served(link)
     traffic = Traffic(link.gateway.split("'")[1], topic)
-    classic, new = f"{link.name}-classic", f"{link.name}-new"
     try:
-        for number in range(2):
-            traffic.write(number)
-        traffic.join(classic, **{"heartbeat.interval.ms": 500, "session.timeout.ms": 6000})
-        traffic.join(new, **{"group.protocol": "consumer"})
+        classic, new = begin_clients(traffic, link.name)
         go_on(traffic, classic, new)
         wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
         promoted(here, link)

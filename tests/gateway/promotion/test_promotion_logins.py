@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.support.clients.gateways import all_read, ends_of, go_on, promoted, served
+from tests.support.clients.gateways import all_read, begin_clients, ends_of, go_on, promoted, served
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
-from tests.support.clients.moving_java import MovingClient
+from tests.support.clients.moving_java import JavaTraffic
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.clusters.certificates import Vault
 from tests.support.clusters.fleet import USERS
@@ -68,12 +68,8 @@ def test_clients_that_log_in_move_and_notice_nothing(
     run = link.run_inside()
     gateway = served(link)
     traffic = Traffic(link.bootstrap, topic, security=link.client(user))
-    classic, new = f"{link.name}-classic", f"{link.name}-new"
     try:
-        for number in range(2):
-            traffic.write(number)
-        traffic.join(classic, **{"heartbeat.interval.ms": 500, "session.timeout.ms": 6000})
-        traffic.join(new, **{"group.protocol": "consumer"})
+        classic, new = begin_clients(traffic, link.name)
         wait_until(
             lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]),
             f"all read: {traffic.errors} {gateway.said}",
@@ -122,52 +118,19 @@ def test_java_clients_that_log_in_move_and_notice_nothing(
     topic = create_topic(link.source.back_door, f"{link.name}.java", PARTITIONS)
     run, secured = link.run_inside(), link.java_client(user)
     gateway = served(link)
-    writers = [
-        MovingClient(link.folder, version, "write", str(number), topic, secured)
-        for number in range(2)
-    ]
-    readers = [
-        MovingClient(
-            link.folder, version, "read", f"{link.name}-{each}", topic,
-            {**secured, **({"group.protocol": "consumer"} if each == "consumer" else {})},
-        )
-        for each in protocols
-    ]  # fmt: skip
-    every = [*writers, *readers]
-    traffic = Traffic(link.bootstrap, topic)
-
-    def go_on_reading() -> None:
-        known = {each.name: len(each.read) for each in readers}
-        wait_until(
-            lambda: all(len(each.read) > known[each.name] + 50 for each in readers),
-            f"members read on: {[each.failures for each in every]} {gateway.said}",
-            120,
-        )
-
+    protocol = {"classic": {}, "consumer": {"group.protocol": "consumer"}}
+    groups = {f"{link.name}-{each}": {**secured, **protocol[each]} for each in protocols}
+    clients = JavaTraffic(link.folder, version, topic, groups, secured)
     try:
-        for each in every:
-            each.start(link.bootstrap)
-        go_on_reading()
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
-        seen = promoted(here, link)
-        go_on_reading()
-        for each in writers:
-            each.stop()
-            traffic.sent[int(each.name)] = each.number("SENT")
-        total = sum(traffic.sent.values())
+        clients.start(link.bootstrap)
         wait_until(
-            lambda: all(len({*each.read}) >= total for each in readers),
-            f"all {total} are read",
-            120,
+            lambda: end(link.target, topic) > 20, f"the run copies: {run.said} {gateway.said}", 240
         )
-        for each in readers:
-            each.stop()
+        seen = promoted(here, link)
+        clients.go_on()
+        sent = clients.end()
     finally:
-        for each in every:
-            each.kill()
-    assert [each.failures for each in every] == [[] for _ in every]
-    require_whole(traffic, link.target.back_door)
-    for each in readers:
-        assert max(Counter(each.read).values()) == 1, f"{each.name} read nothing twice"
-    longest = [each.number("LONGEST") for each in writers]
+        clients.kill()
+    clients.require_whole(sent, link.target.back_door)
+    longest = clients.longest
     print(f"{version}: held {seen['held_ms']} ms; longest send {longest} ms")  # noqa: T201

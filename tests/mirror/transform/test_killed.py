@@ -6,15 +6,14 @@ import json
 import random
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from tests.support.kafka import Record, create_topic, grow, produce, wait_for, wait_until
 from tests.support.program import Program
+from tests.support.spark_kills import VICTIMS, kill_part
 from tests.support.transformed_link import QUERY, TransformedLink, through_query
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
@@ -28,7 +27,6 @@ EACH = 400
 """Records that are produced before each kill."""
 PATIENCE = 600.0
 """Seconds for what takes a tenth of that on a machine that has nothing else to do."""
-VICTIMS = ("driver", "jvm", "worker")
 
 
 def positions(link: TransformedLink) -> dict[TopicPartition, TransformedPosition]:
@@ -48,18 +46,6 @@ def find(cluster: LocalCluster, topic: str) -> int:
 
 def read(link: TransformedLink) -> int:
     return sum(each.read for each in positions(link).values())
-
-
-def kill(program: Program, victim: str, rng: random.Random) -> None:
-    assert program.running, program.said[-2000:]
-    if victim == "driver":
-        program.kill9()
-    elif victim == "jvm":
-        program.jvm().kill()
-        wait_until(lambda: not program.running, "the driver ends without its JVM", 60)
-    else:
-        with suppress(psutil.NoSuchProcess, IndexError):  # a worker may just have ended
-            rng.choice(program.workers()).kill()
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.soak)])
@@ -93,7 +79,8 @@ def test_each_record_goes_through_once_wherever_processes_are_killed(
 
             wait_until(moved, "records get through", PATIENCE)
             time.sleep(rng.random())
-            kill(running, "driver" if number == kills - 1 else rng.choice(VICTIMS), rng)
+            victim = "driver" if number == kills - 1 else rng.choice(VICTIMS)
+            kill_part(running, victim, running.workers, rng)
     finally:
         program.close()
     last = Program(tmp_path, "run", str(file), "--until-caught-up", "--output", "json", name="last")

@@ -60,6 +60,16 @@ def ends_of(cluster: LocalCluster, topic: str) -> list[int]:
     return [end_offsets(cluster.bootstrap, topic, n)[1] for n in range(PARTITIONS)]
 
 
+def begin_clients(traffic: Traffic, name: str) -> tuple[str, str]:
+    """Begin two producers and a member of a group of each protocol; return the two groups."""
+    classic, new = f"{name}-classic", f"{name}-new"
+    for number in range(2):
+        traffic.write(number)
+    traffic.join(classic, **{"heartbeat.interval.ms": 500, "session.timeout.ms": 6000})
+    traffic.join(new, **{"group.protocol": "consumer"})
+    return classic, new
+
+
 def go_on(traffic: Traffic, *groups: str) -> None:
     before = {group: len(traffic.read[group]) for group in groups}
     wait_until(

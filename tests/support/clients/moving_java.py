@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.clients.moving import Read
-from tests.support.kafka import PATIENCE
+from tests.support.clients.moving import Read, Traffic, require_whole
+from tests.support.kafka import PATIENCE, wait_until
 from towpath.dev import distribution
 from towpath.engine import java
 
@@ -98,3 +100,88 @@ def configs_of(protocol: str) -> dict[str, str]:
     if protocol == "consumer":
         return {"group.protocol": "consumer"}
     return {"session.timeout.ms": "6000", "heartbeat.interval.ms": "500"}
+
+
+class JavaTraffic:
+    """Two producers, and a member of each of some groups, of one version of kafka-clients.
+
+    Args:
+        folder: Where their output goes.
+        version: The version.
+        topic: The topic.
+        groups: Configs of the member of each group.
+        configs: Configs of the producers.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        version: str,
+        topic: str,
+        groups: Mapping[str, dict[str, str]],
+        configs: dict[str, str] | None = None,
+    ) -> None:
+        self._topic, more = topic, configs or {}
+        self._writers = [
+            MovingClient(folder, version, "write", str(number), topic, more) for number in range(2)
+        ]
+        self._readers = [
+            MovingClient(folder, version, "read", group, topic, of) for group, of in groups.items()
+        ]
+
+    @property
+    def failures(self) -> list[str]:
+        """What applications would have been told."""
+        return [told for each in self._every for told in each.failures]
+
+    @property
+    def longest(self) -> list[int]:
+        """How long the slowest record of each producer waited for its answer, in ms."""
+        return [each.number("LONGEST") for each in self._writers]
+
+    @property
+    def _every(self) -> list[MovingClient]:
+        return [*self._writers, *self._readers]
+
+    def start(self, bootstrap: str) -> None:
+        """Begin, and wait until all members read."""
+        for each in self._every:
+            each.start(bootstrap)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Wait until all members read on."""
+        known = {each.name: len(each.read) for each in self._readers}
+        wait_until(
+            lambda: all(len(each.read) > known[each.name] + 50 for each in self._readers),
+            f"members read on: {self.failures}",
+            120,
+        )
+
+    def end(self) -> Traffic:
+        """End the producers, and the members once they have read all; return what was sent."""
+        traffic = Traffic("", self._topic)
+        for each in self._writers:
+            each.stop()
+            traffic.sent[int(each.name)] = each.number("SENT")
+        total = sum(traffic.sent.values())
+        wait_until(
+            lambda: all(len({*each.read}) >= total for each in self._readers),
+            f"all {total} are read",
+            120,
+        )
+        for each in self._readers:
+            each.stop()
+        return traffic
+
+    def kill(self) -> None:
+        """Leave nothing of them behind."""
+        for each in self._every:
+            each.kill()
+
+    def require_whole(self, sent: Traffic, bootstrap: str) -> None:
+        """Fail unless no application was told anything, and each record is there and read once."""
+        assert self.failures == []
+        require_whole(sent, bootstrap)
+        for each in self._readers:
+            assert max(Counter(each.read).values()) == 1, f"{each.name} read nothing twice"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.protocol.producer import ProduceRequest
 
 from towpath.cluster.metadata import Broker, Metadata, PartitionInfo, TopicInfo
@@ -68,3 +69,8 @@ def produce(topics: Sequence[str], sequence: int, acks: int = -1) -> Any:
             for name in topics
         ],
     )
+
+
+def finding(*groups: str) -> Any:
+    """Return a FindCoordinator request for groups."""
+    return FindCoordinatorRequest(key_type=0, coordinator_keys=[*groups])
