@@ -14,6 +14,7 @@ from confluent_kafka import KafkaException
 from tests.support.copying.inside import RunInside
 from tests.support.kafka import consume, end_offsets, wait_until
 from tests.support.program import Program
+from tests.support.whole_files import write_whole
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side
@@ -104,7 +105,8 @@ class Link:
     def file(self) -> Path:
         """The link's file."""
         file = self.folder / f"{self.name}.yaml"
-        file.write_text(
+        write_whole(
+            file,
             f"source: {self._side(self.source)}\n"
             f"target: {self._side(self.target)}\n"
             f"link: {self.name}\n"
@@ -116,7 +118,7 @@ class Link:
             + (f"schemas: {self.schemas}\n" if self.schemas else "")
             + (f"changes: {self.changes}\n" if self.changes else "")
             + (f"gateway: {self.gateway}\n" if self.gateway else "")
-            + (f"metrics: {{listen: '{self.listen}'}}\n" if self.listen else "")
+            + (f"metrics: {{listen: '{self.listen}'}}\n" if self.listen else ""),
         )
         return file
 

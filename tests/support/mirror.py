@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.kafka import create_topic
+from tests.support.whole_files import write_whole
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.dev.broker import LocalCluster
@@ -45,14 +46,15 @@ class Mirror:
         link = self.link or self.topic
         configs = {"start": "earliest", **self.records}
         file = self.folder / f"{link}.yaml"
-        file.write_text(
+        write_whole(
+            file,
             f"source: {self._side(self.source)}\n"
             f"target: {self._side(self.target)}\n"
             f"link: {link}\n"
             f"topics:\n  include: ['{self.topic}']\n{self.more}"
             "records:\n"
             + "".join(f"  {key}: {value}\n" for key, value in configs.items())
-            + self.sections
+            + self.sections,
         )
         return load(file)
 

@@ -14,6 +14,7 @@ from tests.support.clusters.certificates import Vault
 from tests.support.clusters.fleet import USERS
 from tests.support.clusters.rights import allow
 from tests.support.links import Link
+from tests.support.whole_files import write_whole
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.model.secret import Secret
@@ -37,7 +38,7 @@ class SecuredMove(Link):
         assert self.vault is not None
         assert isinstance(cluster, SharedCluster)
         tls = f" tls: {{ca: '{self.vault.ca}'}}," if self.entrance == "SECURED" else ""
-        (self.folder / "admin-password").write_text(USERS["admin"].reveal())
+        write_whole(self.folder / "admin-password", USERS["admin"].reveal())
         return (
             f"{{bootstrap: '{cluster.through(self.entrance).bootstrap}',"
             f" request_timeout: {self.timeout},{tls} sasl: {{mechanism: SCRAM-SHA-512,"

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.support.whole_files import write_whole
 from towpath.engine.attempts import attempt
 from towpath.engine.failure import of_spark
 from towpath.engine.forks import Forks
@@ -58,16 +59,9 @@ def foreign(_: int) -> Iterator[pa.RecordBatch]:
 
 def long(file: str) -> Iterator[pa.RecordBatch]:
     """Go on for ever, in a process whose number is in a file."""
-    _write(Path(file), str(os.getpid()))
+    write_whole(Path(file), str(os.getpid()))
     time.sleep(600)
     yield from ()
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a file that is complete as soon as it is there."""
-    new = file.with_suffix(".new")
-    new.write_text(text)
-    new.rename(file)
 
 
 def counting(file: str) -> Iterator[pa.RecordBatch]:
@@ -111,7 +105,7 @@ def killed(_: int) -> Iterator[pa.RecordBatch]:
 def helped(file: str) -> Iterator[pa.RecordBatch]:
     """Start a program, and go on until a file is there."""
     helper = subprocess.Popen(["sleep", "600"])
-    _write(Path(file), f"{os.getpid()} {helper.pid}")
+    write_whole(Path(file), f"{os.getpid()} {helper.pid}")
     while not Path(file).with_suffix(".go").exists():
         time.sleep(0.05)
     helper.kill()
@@ -126,7 +120,7 @@ def tree(folder: Path) -> None:
     signal.signal(signal.SIGUSR1, lambda *_: threading.Thread(target=stop.set).start())
     tried = Tried(here)
     told = tried(helped, [str(folder / "first")])
-    _write(folder / "told.json", json.dumps(told | {"forker": here._forks.pid}))
+    write_whole(folder / "told.json", json.dumps(told | {"forker": here._forks.pid}))
     tried(helped, [str(folder / "second")], stop)
 
 
