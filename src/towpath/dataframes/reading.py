@@ -16,6 +16,7 @@ from towpath.dataframes.ranges import OffsetRange
 from towpath.model.errors import RefusedError, UnreachableError
 from towpath.model.nouns import Side
 from towpath.runtime.deadline import Deadline
+from towpath.runtime.garbage import keep_loaded
 from towpath.settings import ClusterConfig
 from towpath.wire.collector import Collector
 from towpath.wire.intake import collect
@@ -53,6 +54,7 @@ def read_range(
         reading.require_same()
         yield from reading.batches()
         reading.require_same()  # or what came last may have come from another topic
+    keep_loaded()
 
 
 class _Reading:

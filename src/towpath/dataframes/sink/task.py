@@ -22,6 +22,7 @@ from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
+from towpath.runtime.garbage import keep_loaded
 from towpath.wire import plain
 
 _WAITING_BYTES = 32 << 20
@@ -40,10 +41,12 @@ def write_task(
     with Admin(options.cluster, Side.TARGET) as admin:
         writing = TaskWriter(options, place, admin)
         try:
-            return writing.all_of(batches)
+            written = writing.all_of(batches)
         except BaseException:
             writing.give_up()
             raise
+    keep_loaded()
+    return written
 
 
 @dataclass(frozen=True, slots=True)
