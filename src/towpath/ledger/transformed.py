@@ -20,7 +20,9 @@ from towpath.wire import plain
 from towpath.wire.aborted import AbortedTransactions
 from towpath.wire.header import BatchHeader, split
 
-_FORM = 1
+_FORM = 2
+"""Form 1 does not say where reading began, which producers wrote, and by which query."""
+_FORMS = (1, _FORM)
 _CONFIGS = {
     "cleanup.policy": "compact",
     "segment.bytes": "16777216",
@@ -46,6 +48,12 @@ class TransformedPosition:
         lost: Number of source offsets that were deleted before they were read.
         producer_id: The producer id of the transaction.
         last_timestamp: When the position was written, in ms since 1970.
+        first: The source offset from which on the link has read; -1 if it is not known.
+        bytes: Bytes of the record batches that were written.
+        producer_epoch: The epoch of the transaction; each transaction has one of its own.
+        earlier: The producer ids of transactions before; brokers change them, if seldom.
+        queries: For each query that records went through: the source offset from which on, and
+            its digest.
     """
 
     topic_id: TopicId
@@ -55,21 +63,52 @@ class TransformedPosition:
     lost: int = 0
     producer_id: int = -1
     last_timestamp: int = -1
+    first: int = -1
+    bytes: int = 0
+    producer_epoch: int = -1
+    earlier: tuple[int, ...] = ()
+    queries: tuple[tuple[int, str], ...] = ()
 
     @property
     def dropped(self) -> int:
         """How many fewer records were written than read; 0 if the query makes more of them."""
         return max(0, self.read - self.written)
 
-    def then(self, end: int, read: int, written: int) -> TransformedPosition:
-        """Return the position after another range of offsets."""
+    def then(
+        self, end: int, read: int, written: int, size: int = 0, query: str = ""
+    ) -> TransformedPosition:
+        """Return the position after another range of offsets.
+
+        Args:
+            end: The source offset behind it.
+            read: How many records it has.
+            written: How many were made of them.
+            size: Bytes of the batches of these.
+            query: The digest of the query.
+        """
+        same = bool(self.queries) and self.queries[-1][1] == query
         return replace(
             self,
             end=end,
             read=self.read + read,
             written=self.written + written,
+            bytes=self.bytes + size,
             last_timestamp=now_ms(),
+            queries=self.queries if same else (*self.queries, (self.end, query)),
         )
+
+    def by(self, producer_id: int, producer_epoch: int) -> TransformedPosition:
+        """Return the position as another transaction writes it."""
+        new = self.producer_id not in {-1, producer_id}
+        earlier = (*self.earlier, self.producer_id) if new else self.earlier
+        return replace(
+            self, producer_id=producer_id, producer_epoch=producer_epoch, earlier=earlier
+        )
+
+    def since(self, query: str) -> int:
+        """Return the source offset from which on records went through a query; -1 for none."""
+        first, last = self.queries[-1] if self.queries else (-1, "")
+        return first if last == query else -1
 
 
 def positions_topic(link: LinkName) -> TopicName:
@@ -98,11 +137,13 @@ def decode(record: plain.Record) -> tuple[TopicPartition, TransformedPosition]:
     try:
         topic, partition = json.loads(record.key or b"")
         told = json.loads(record.value or b"")
-        if told.pop("form") != _FORM:
+        if told.pop("form") not in _FORMS:
             raise LedgerError(
                 f"target: the position of {topic}-{partition} was written by a newer version of"
                 " Towpath; use that version"
             )
+        told["earlier"] = tuple(told.get("earlier", ()))
+        told["queries"] = tuple((first, query) for first, query in told.get("queries", ()))
         return TopicPartition(TopicName(topic), partition), TransformedPosition(**told)
     except (ValueError, TypeError, KeyError, AttributeError):
         text = f"target: the record at offset {record.offset} is no position; who wrote it?"

@@ -97,6 +97,7 @@ def picked_rows(rows: Rows, picked: Index | None) -> Rows:
     (key_spans, keys), (value_spans, values) = rows.keys, rows.values
     return replace(
         rows,
+        offsets=rows.offsets[picked] if len(rows.offsets) else rows.offsets,
         times=rows.times[picked],
         keys=(key_spans[picked], keys),
         values=(value_spans[picked], values),

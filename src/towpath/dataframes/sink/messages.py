@@ -19,12 +19,14 @@ class OffsetsWritten:
         first: The first offset.
         last: The last one.
         records: Number of records.
+        bytes: Bytes of their batches.
     """
 
     tp: TopicPartition
     first: int
     last: int
     records: int
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

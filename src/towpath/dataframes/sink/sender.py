@@ -116,5 +116,7 @@ class _Lane:
         data, count = batch
         first = self._client.produce(tp, data, self._transactional_id)
         before = self.written.get(tp)
-        begin, records = (first, 0) if before is None else (before.first, before.records)
-        self.written[tp] = OffsetsWritten(tp, begin, first + count - 1, records + count)
+        begin, records, size = first, count, len(data)
+        if before is not None:
+            begin, records, size = before.first, before.records + count, before.bytes + size
+        self.written[tp] = OffsetsWritten(tp, begin, first + count - 1, records, size)

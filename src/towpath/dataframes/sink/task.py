@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -24,6 +24,7 @@ from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
 from towpath.runtime.garbage import keep_loaded
 from towpath.wire import plain
+from towpath.wire.packing import Rows
 
 _WAITING_BYTES = 32 << 20
 """Bytes of records in unfinished batches from which on all are finished."""
@@ -74,6 +75,31 @@ class RowRoutes:
         if named not in self.names:
             raise RowError(f"a row names topic {named}, which is not among the topics of the link")
         return self.names[named]
+
+    def parted(
+        self, batch: RowBatch, count_of: Callable[[str], int], turn: int
+    ) -> Iterator[Mapping[TopicPartition, Rows]]:
+        """Yield, for each topic, the rows of each partition.
+
+        Args:
+            batch: The rows.
+            count_of: Returns the number of partitions of a topic.
+            turn: Where rows go that have neither key nor partition, unless `keyless` says it.
+
+        Raises:
+            RowError: A row names a topic or a partition that it may not be written to.
+        """
+        for named, of_topic in batch.by_topic():
+            topic = self.topic(named)
+            count = count_of(topic)
+            keyless = turn if self.keyless is None else self.keyless
+            numbers = batch.partitions(topic, of_topic, count, keyless % count)
+            yield {
+                TopicPartition(TopicName(topic), number): picked_rows(
+                    batch.rows, joined(of_topic, picked)
+                )
+                for number, picked in grouped(numbers)
+            }
 
 
 class TaskWriter:
@@ -139,17 +165,9 @@ class TaskWriter:
         return Deadline.after(self._options.cluster.request_timeout)
 
     def _take(self, batch: RowBatch) -> None:
-        routes = self._routes
-        for named, of_topic in batch.by_topic():
-            topic = routes.topic(named)
-            count = self._count(topic)
-            keyless = self._turn if routes.keyless is None else routes.keyless
-            numbers = batch.partitions(topic, of_topic, count, keyless % count)
-            parts = [*grouped(numbers)]
-            self._begin([TopicPartition(TopicName(topic), number) for number, _ in parts])
-            for number, picked in parts:
-                tp = TopicPartition(TopicName(topic), number)
-                rows = picked_rows(batch.rows, joined(of_topic, picked))
+        for parts in self._routes.parted(batch, self._count, self._turn):
+            self._begin([*parts])
+            for tp, rows in parts.items():
                 for sealed in self._packers[tp].take(rows):
                     self._sender.send(tp, sealed)
         self._turn += 1

@@ -43,6 +43,8 @@ class TransformJob:
         sink: What is written, and how.
         ranges: One for each task, in order.
         names: The mirror topic of each source topic.
+        query: What the query is known by; another one is another query.
+        proves: Whether nothing is written, and the rows are compared with what was written.
     """
 
     link: LinkName
@@ -50,3 +52,12 @@ class TransformJob:
     sink: SinkOptions
     ranges: tuple[TransformRange, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
+    query: str = ""
+    proves: bool = False
+
+    def query_for(self, partitions: int) -> str:
+        """Return what the query is known by where the mirror topic has so many partitions.
+
+        Where keys go depends on their number.
+        """
+        return f"{self.query}/{partitions}"

@@ -6,6 +6,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from pyspark import cloudpickle
@@ -38,6 +39,11 @@ _PASSING = re.compile(
 )
 """Steps of a plan that keep each row in its task, and rows in their order."""
 _JOINS = "Broadcast"
+_OF_THE_MOMENT = frozenset(
+    {"current_timestamp", "now", "current_date", "localtimestamp", "current_time", "current_user",
+     "session_user", "user", "current_database", "current_catalog"}
+)  # fmt: skip
+"""Functions that Spark takes for deterministic, as each query has one answer."""
 
 
 class LinkQueryError(ValueError):
@@ -51,6 +57,21 @@ class LinkQueryError(ValueError):
     def __init__(self, key: str, text: str) -> None:
         super().__init__(key, text)
         self.key, self.text = key, text
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDoubts:
+    """Why a query may make other records of the same ones another time.
+
+    Attributes:
+        never: Why it does, "" if nothing in it says so.
+        python: Whether it calls Python, which may look elsewhere.
+        joins: Whether it reads other data as well, which may have changed.
+    """
+
+    never: str = ""
+    python: bool = False
+    joins: bool = False
 
 
 class LinkQuery:
@@ -90,6 +111,18 @@ class LinkQuery:
             raise LinkQueryError(self._key, f"{type(error).__name__}: {foreign(error)}") from None
         self._check(made)
         return made
+
+    def doubts(self, made: DataFrame) -> QueryDoubts:
+        """Return why a query may make other records of the same ones another time."""
+        plan = cast("Any", made)._jdf.queryExecution().analyzed()  # noqa: SLF001, as in `_plan`
+        names = {*_functions(plan)}
+        moment = sorted(names & _OF_THE_MOMENT)
+        why = f"the query has `{moment[0]}`" if moment else ""
+        if not plan.deterministic():
+            why = "the query has functions that are not deterministic"
+        steps = {*_steps(_plan(made))}
+        python = any("Python" in each or each.startswith("MapIn") for each in steps)
+        return QueryDoubts(why, python, any(_JOINS in each for each in steps))
 
     def _made(self, frame: DataFrame) -> DataFrame:
         if self._wanted.sql is not None:
@@ -176,6 +209,28 @@ def _moving(plan: Any) -> Iterator[str]:
         children = [each for each in children if "BroadcastExchange" not in _names(each)]
     for each in children:
         yield from _moving(each)
+
+
+def _steps(plan: Any) -> Iterator[str]:
+    """Yield the names of all steps of a plan."""
+    yield str(plan.nodeName())
+    for number in range(plan.children().size()):
+        yield from _steps(plan.children().apply(number))
+
+
+def _functions(plan: Any) -> Iterator[str]:
+    """Yield the names of all functions in a plan, and in the steps below it."""
+    expressions = plan.expressions()
+    for number in range(expressions.size()):
+        yield from _called(expressions.apply(number))
+    for number in range(plan.children().size()):
+        yield from _functions(plan.children().apply(number))
+
+
+def _called(expression: Any) -> Iterator[str]:
+    yield str(expression.prettyName())
+    for number in range(expression.children().size()):
+        yield from _called(expression.children().apply(number))
 
 
 def _names(plan: Any) -> str:

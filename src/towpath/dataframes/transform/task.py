@@ -22,7 +22,7 @@ from towpath.ledger.transformed import (
     positions_topic,
     transactional_id,
 )
-from towpath.model.nouns import Side, TopicPartition
+from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.runtime.deadline import Deadline
 from towpath.wire import plain
 
@@ -33,7 +33,7 @@ def read(job: TransformJob, wanted: TransformRange) -> Iterator[pa.RecordBatch]:
     Raises:
         TransformTaskError: It cannot be read.
     """
-    if wanted.who == NOBODY:  # nothing is written
+    if wanted.who == NOBODY and not job.proves:  # nobody asks how many there were
         yield from read_range(job.source, wanted.part, headers=True, fails=True)
         return
     count = 0
@@ -127,10 +127,17 @@ class _Transaction:
     def commit(self, batches: Iterator[pa.RecordBatch]) -> None:
         """Write the rows and the position behind them, and commit both."""
         wanted, end = self._wanted, self._wanted.part.end
-        written = sum(each.records for each in self._rows(batches))
-        position = wanted.before.then(end, handover.heard(wanted.part), written)
-        self._put(replace(position, producer_id=self._who.producer_id))
+        told = self._rows(batches)
+        written, size = (sum(each.records for each in told), sum(each.bytes for each in told))
+        read = handover.heard(wanted.part)
+        position = wanted.before.then(end, read, written, size, self._query())
+        self._put(position.by(self._who.producer_id, self._who.epoch))
         self._transactions.end(self._who, self._deadline(), commit=True)
+
+    def _query(self) -> str:
+        source = str(self._wanted.part.tp.topic)
+        info = self._admin.topics.find(TopicName(self._job.names.get(source, source)))
+        return self._job.query_for(len(info.partitions) if info is not None else 0)
 
     def give_up(self) -> None:
         """Stop sending; who plans the range again aborts the transaction."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,6 +28,7 @@ from towpath.mirror.show.status_picture import unstable
 from towpath.mirror.show.verify_json import hexadecimal, report, schemas_as_json
 from towpath.mirror.show.verify_shapes import VerifyJson
 from towpath.mirror.status.open_transaction import oldest
+from towpath.mirror.transform.proof import verify as verify_transformed
 from towpath.mirror.verify.schema_proof import SchemaProof
 from towpath.mirror.verify.schemas import proving
 from towpath.mirror.verify.stoppable import until
@@ -117,9 +119,11 @@ def verify(
         ids=ids,
         may_delete=may_delete,
     )
-    config = load(file)
+    config = load(file, transforms=True)
+    if config.transforms is not None:
+        _require_whole(scope)
     began = time.monotonic()
-    rows, proof = _compared(config, scope)
+    rows, proof = _compared(config, scope, file)
     data = report(config.link, scope.sample, rows, time.monotonic() - began)
     whys, alike = set_apart((f"{r.topic}-{r.partition}", r.why) for r in rows)
     lines = [*pointers(code for row in rows for code in row.codes), _sentence(scope, rows, data)]
@@ -139,14 +143,29 @@ def _ids(one_in: int, *, schemas: bool) -> IdSample | None:
     return IdSample(one_in) if schemas else None
 
 
+def _require_whole(scope: Scope) -> None:
+    """Raise if options are given that mean nothing where records go through a query."""
+    why = "records of this link go through a query; it compares all of them, or those --from"
+    given = {
+        "--sample": scope.sample is not None,
+        "--schemas": scope.ids is not None,
+        "--isolation": scope.uncommitted,
+    }
+    problems = tuple(ConfigProblem(name, why) for name, is_given in given.items() if is_given)
+    if problems:
+        raise ConfigError(problems)
+
+
 def _compared(
-    config: LinkConfig, scope: Scope
+    config: LinkConfig, scope: Scope, file: Path
 ) -> tuple[Sequence[PartitionVerdict], SchemaProof | None]:
     with ExitStack() as stack:
         # A registry that does not answer is told before hours of comparing.
         prover = stack.enter_context(proving(config)) if scope.ids is not None else None
         stop = stack.enter_context(stopping())
         bar = stack.enter_context(Bar("comparing"))
+        if config.transforms is not None:
+            return verify_transformed(config, file, scope, bar.done, stop), None
         rows = compare_all(config, scope, bar.done, stop)
         if prover is None:
             return rows, None

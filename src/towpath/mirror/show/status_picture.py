@@ -83,10 +83,7 @@ def summed(sums: Totals) -> RenderableType:
         lag += f", unknown of {counted(sums.unknown, 'partition')}"
     if sums.unstable:
         lag += f"; {unstable(sums.unstable)}"
-    known = sums.bytes or not sums.records  # not where records go through Spark
-    copied = (
-        f"{count(sums.records)} records{f', {size(sums.bytes)}' if known else ''} copied; {lag}"
-    )
+    copied = f"{count(sums.records)} records, {size(sums.bytes)} copied; {lag}"
     states = line(counted(sums.partitions, "partition"))
     if sums.partitions:
         states.append(": ").append_text(counts(sums.states))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from towpath.mirror.status.partition_status import OVER, PartitionStatus, State
+from towpath.mirror.status.transformed import READ
 
 _RANK = {State.STOPPED: 0, State.NO_LEADER: 1, State.EXCLUDED: 4} | dict.fromkeys(OVER, 4)
 _LEFT_OUT, _FINE = 2, 3
@@ -113,8 +114,9 @@ def bytes_behind(row: PartitionStatus) -> float:
     """
     if row.state in OVER:
         return 0
-    if row.records and row.bytes:  # nobody counts bytes where records go through Spark
-        return row.to_copy * row.bytes / row.records
+    if row.records and row.bytes:
+        read = dict(row.tally).get(READ, row.records)  # of those, a query made the records
+        return row.to_copy * row.bytes / max(1, read)
     return max(0, row.lag_log_bytes)
 
 

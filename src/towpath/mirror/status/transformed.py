@@ -109,7 +109,7 @@ def _row(
         lag_records=lag,
         lag_seconds=_age(lag, at),
         records=at.written if at is not None else 0,
-        bytes=0,
+        bytes=at.bytes if at is not None else 0,
         gaps=(),
         error=error,
         codes=why.codes if why else (),

@@ -101,7 +101,7 @@ class BatchPlanner:
             if tp not in first or tp not in starts:
                 errors[tp] = str(first.failed.get(tp) or starts.failed.get(tp))
                 continue
-            fresh = TransformedPosition(ids[tp.topic], starts[tp])
+            fresh = TransformedPosition(ids[tp.topic], starts[tp], first=starts[tp])
             at = known.get(tp, fresh)
             if at.topic_id != fresh.topic_id:  # made again since the last look, which will tell
                 continue
@@ -114,7 +114,8 @@ class BatchPlanner:
                     )
                     continue
                 lost = first[tp] - at.end if tp in known else 0
-                at = replace(at, end=first[tp], lost=at.lost + lost)
+                begun = at.first if tp in known else first[tp]
+                at = replace(at, end=first[tp], lost=at.lost + lost, first=begun)
             end = min(row.source_log_end, at.end + self._wanted.max_offsets)
             if at.end < end:
                 planned = known[tp].end if tp in known else -1

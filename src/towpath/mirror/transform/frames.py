@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from towpath.model.errors import ConfigError
-from towpath.settings import LinkConfig, problem_at
+from towpath.settings import LinkConfig, TransformConfig, problem_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import threading
+    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
     from towpath.cluster.admin.transactions import ProducerEpoch
+    from towpath.compare.row_sums import RowLook
     from towpath.dataframes.transform.job import TransformJob, TransformRange
-    from towpath.dataframes.transform.query import LinkQuery
+    from towpath.dataframes.transform.proving import RangeMade
+    from towpath.dataframes.transform.query import LinkQuery, QueryDoubts
     from towpath.ledger.transformed import TransformedPosition
     from towpath.model.nouns import TopicId, TopicPartition
 
@@ -76,6 +80,33 @@ class TransformFrames:
             frame = self._frame(job)
             return frame.toArrow(), self._made(frame).toArrow()
 
+    def doubts(self) -> QueryDoubts:
+        """Return why the query may make other records of the same ones another time.
+
+        Raises:
+            ConfigError: The query is wrong.
+        """
+        return self._query.doubts(self._made(self._frame(self.job((), {}))))
+
+    def rows_made(
+        self,
+        job: TransformJob,
+        looks: Sequence[RowLook],
+        on_done: Callable[[int, int], None],
+        stop: threading.Event,
+    ) -> list[RangeMade]:
+        """Return what the query makes of each range now; nothing is written.
+
+        Raises:
+            ConfigError: The query is wrong.
+            RuntimeError: A task failed.
+            SparkLostError: The JVM is gone.
+        """
+        from towpath.dataframes.transform.proving import made_rows  # noqa: PLC0415, it needs Spark
+
+        made = self._made(self._frame(job))
+        return made_rows(self._spark, job, made, looks, on_done, stop)
+
     def job(self, ranges: Iterable[TransformRange], names: dict[str, str]) -> TransformJob:
         """Return a batch of this link."""
         from towpath.dataframes.sink.options import SinkOptions  # noqa: PLC0415, it needs Spark
@@ -86,7 +117,9 @@ class TransformFrames:
         assert wanted is not None  # noqa: S101, as above
         codec = NAMES.index(wanted.compression)
         sink = SinkOptions(config.target, timeout=float(wanted.timeout), codec=codec)
-        return TransformJob(config.link, config.source, sink, tuple(ranges), names)
+        return TransformJob(
+            config.link, config.source, sink, tuple(ranges), names, query=known_as(wanted)
+        )
 
     def _frame(self, job: TransformJob) -> Any:
         from towpath.dataframes.transform.frames import frame_of  # noqa: PLC0415, it needs Spark
@@ -107,6 +140,15 @@ class TransformFrames:
             if self._config.transform is None:
                 place = ("topics", "partitions")
             raise ConfigError((problem_at(self._file, place, error.text),)) from None
+
+
+def known_as(wanted: TransformConfig) -> str:
+    """Return what a query is known by; the text of a file of Python counts, not what it imports."""
+    words = [wanted.sql or ""]
+    if wanted.python is not None:
+        path, name = wanted.path_and_name
+        words = [name, path.read_text(encoding="utf-8")]
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:16]
 
 
 def range_of(

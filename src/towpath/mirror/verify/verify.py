@@ -127,7 +127,7 @@ def _verify(
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
         target = stack.enter_context(Admin(config.target, Side.TARGET))
         client = stack.enter_context(Client(config.target, Side.TARGET, target))
-        books = _read(config, source, target, Ledger(target, client))
+        books = read_books(config, source, target, Ledger(target, client))
         twin = twin_view(config, source, target, books)
         rows = TwinLag(config).without(status(config, books, source, target), source)
         rows = with_unread(with_cuts(rows, config, books, source), source)
@@ -200,7 +200,12 @@ def _tp(row: PartitionStatus) -> TopicPartition:
     return TopicPartition(row.topic, row.partition)
 
 
-def _read(config: LinkConfig, source: Admin, target: Admin, ledger: Ledger) -> LinkBooks:
+def read_books(config: LinkConfig, source: Admin, target: Admin, ledger: Ledger) -> LinkBooks:
+    """Return what the ledger knows of a link.
+
+    Raises:
+        LedgerError: It knows nothing of it, or the link joins other clusters.
+    """
     clusters = source.cluster.id(), target.cluster.id()
     books = ledger.books(config.link)
     if books.identity is None and not books.partitions:

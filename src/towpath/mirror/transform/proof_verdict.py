@@ -1,0 +1,445 @@
+"""The verdict on partitions whose records go through Spark. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from towpath.compare.listed_rows import Allowed, ListedRows, compare_lists
+from towpath.compare.row_sums import Pair, RowList, RowSum
+from towpath.compare.work import Comparison, Counts, RecordDifference
+from towpath.ledger.transformed import TransformedPosition
+from towpath.mirror.status.partition_status import PartitionStatus
+from towpath.mirror.status.transformed import DROPPED, READ
+from towpath.mirror.verify.surplus import OtherWriter
+from towpath.mirror.verify.verdict import PartitionVerdict, Verdict
+from towpath.model.amounts import counted
+from towpath.model.digest import Digest
+from towpath.model.nouns import TopicPartition
+from towpath.model.reasons import ReasonCode
+
+MOST_LISTED = 4_000_000
+"""Rows of a pair beyond which they are not compared one by one."""
+VALUES_NOT = "positions compared, values not"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProofStand:
+    """What is known of a source partition before its records are compared.
+
+    Attributes:
+        row: Its status.
+        position: Its position, `None` if nothing was ever read.
+        first: The source offset from which on records are made again, -1 if none are.
+        since: The source offset from which on records are to be compared.
+        earliest: Where the source begins, -1 if unknown.
+        never: Why the query makes other records each time, "" if it does not.
+        other_query: Whether its last records went through another query than that of the file.
+        python: Whether the query calls Python.
+        joins: Whether the query reads other data.
+        source_compacts: Whether the source topic is compacted, or may be.
+        target_compacts: The same for a mirror topic of the link.
+        shortened: Target partitions that do not begin at offset 0.
+        unsettled: Target partitions in which a transaction stays open.
+        shared: Whether others may write to mirror topics.
+        told: Whether what belongs to no partition is told with this one.
+    """
+
+    row: PartitionStatus
+    position: TransformedPosition | None
+    first: int
+    since: int
+    earliest: int
+    never: str = ""
+    other_query: bool = False
+    python: bool = False
+    joins: bool = False
+    source_compacts: bool = False
+    target_compacts: bool = False
+    shortened: frozenset[TopicPartition] = frozenset()
+    unsettled: frozenset[TopicPartition] = frozenset()
+    shared: bool = False
+    told: bool = False
+
+    @property
+    def front(self) -> bool:
+        """Whether the target may have records from before those that are made again."""
+        return self.position is not None and self.first > self.position.first
+
+    def allowed(self, tp: TopicPartition) -> Allowed:
+        """Return why rows may be missing on one side, in a target partition."""
+        return Allowed(self.front, tp in self.shortened, self.source_compacts, self.target_compacts)
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What has to be looked at again.
+
+    Attributes:
+        made: How many rows to leave out of what the query makes, by pair.
+        there: The same of what is on the target.
+        lists: Pairs whose rows are wanted one by one.
+    """
+
+    made: Mapping[Pair, int] = field(default_factory=dict)
+    there: Mapping[Pair, int] = field(default_factory=dict)
+    lists: frozenset[Pair] = frozenset()
+
+    @property
+    def pairs(self) -> frozenset[Pair]:
+        """All pairs that are looked at again."""
+        return frozenset((*self.made, *self.there, *self.lists))
+
+
+@dataclass(slots=True)
+class Proof:
+    """What was found of all pairs.
+
+    Attributes:
+        read: How many records of each source partition went through the query again.
+        made: What it made of them.
+        there: What is on the target.
+        rest: Both without what one side no longer has, of the pairs where that matters.
+        lists: Both row by row, where sums differ.
+        bytes: Bytes that were read on the target.
+        untimed: Whether a broker of the target sets timestamps.
+        later: Records on the target behind the positions that were known.
+    """
+
+    read: Mapping[TopicPartition, int] = field(default_factory=dict)
+    made: dict[Pair, RowSum] = field(default_factory=dict)
+    there: dict[Pair, RowSum] = field(default_factory=dict)
+    rest: dict[Pair, tuple[RowSum, RowSum]] = field(default_factory=dict)
+    lists: dict[Pair, tuple[RowList, RowList]] = field(default_factory=dict)
+    bytes: int = 0
+    untimed: bool = False
+    later: int = 0
+
+    def take(
+        self, made: Mapping[Pair, RowSum], there: Mapping[Pair, RowSum], wanted: Needed | None
+    ) -> None:
+        """Take up what a look has found."""
+        if wanted is None:
+            self.made, self.there = dict(made), dict(there)
+            return
+        for pair in wanted.pairs:
+            both = made.get(pair, RowSum()), there.get(pair, RowSum())
+            if pair in wanted.lists:
+                self.lists[pair] = both[0].rows, both[1].rows
+            else:
+                self.rest[pair] = both
+
+    def pairs(self, source: TopicPartition) -> list[Pair]:
+        """Return the pairs of a source partition."""
+        return sorted(pair for pair in {*self.made, *self.there} if pair[0] == source)
+
+    def both(self, pair: Pair) -> tuple[RowSum, RowSum]:
+        """Return the sums of a pair."""
+        return self.made.get(pair, RowSum()), self.there.get(pair, RowSum())
+
+    def timed(self, pair: Pair) -> bool:
+        """Whether the timestamps of a pair can be compared."""
+        return not self.untimed and not self.both(pair)[0].untimed
+
+    def digests(self, pair: Pair) -> tuple[Digest, Digest]:
+        """Return the digests of what must be equal."""
+        both = self.rest.get(pair) or self.both(pair)
+        timed = self.timed(pair)
+        made, there = (each.timed if timed else each.plain for each in both)
+        return made, there
+
+
+def needs(proof: Proof, stands: Mapping[TopicPartition, ProofStand]) -> Needed:
+    """Return what must be looked at again, nothing if what was found says all."""
+    made, there, lists = dict[Pair, int](), dict[Pair, int](), set[Pair]()
+    for tp, stand in stands.items():
+        for pair in _compared(proof, tp, stand):
+            here, to = proof.both(pair)
+            if pair in proof.lists or _agrees(proof, pair):
+                continue
+            looked = pair in proof.rest or stand.source_compacts or stand.target_compacts
+            if not looked and to.count > here.count and stand.front:
+                there[pair] = to.count - here.count
+            elif not looked and here.count > to.count and pair[1] in stand.shortened:
+                made[pair] = here.count - to.count
+            elif here.count + to.count <= MOST_LISTED:
+                lists.add(pair)
+    return Needed(made, there, frozenset(lists))
+
+
+def verdict_of(
+    stand: ProofStand, proof: Proof, others: Counter[int], *, may_delete: bool = False
+) -> PartitionVerdict:
+    """Return the verdict on a source partition.
+
+    Args:
+        stand: The partition.
+        proof: What was compared.
+        others: Records of other producers that are told with this partition.
+        may_delete: Whether the target is meant to keep less than the source.
+    """
+    return _Judging(stand, proof, others, may_delete=may_delete).verdict()
+
+
+def _compared(proof: Proof, tp: TopicPartition, stand: ProofStand) -> Iterator[Pair]:
+    if stand.first >= 0:
+        yield from (pair for pair in proof.pairs(tp) if pair[1] not in stand.unsettled)
+
+
+def _agrees(proof: Proof, pair: Pair) -> bool:
+    """Whether the sums of a pair say that its rows are equal."""
+    made, there = proof.digests(pair)
+    if made != there:
+        return False
+    if pair in proof.rest:
+        return True
+    here, to = proof.both(pair)
+    return here.count == to.count
+
+
+def _made_of(comparison: Comparison) -> Iterator[str]:
+    """Yield what the query made of how many records."""
+    tally = dict(comparison.tally)
+    if tally:
+        many = counted(tally[READ], "record")
+        yield f"{many} of the source went through the query again, which drops {tally[DROPPED]:,}"
+
+
+class _Judging:
+    def __init__(
+        self, stand: ProofStand, proof: Proof, others: Counter[int], *, may_delete: bool
+    ) -> None:
+        self._stand, self._proof, self._others = stand, proof, others
+        self._may_delete = may_delete
+        self._counts = Counts()
+        self._reasons: list[str] = []
+        self._notes: list[str] = []
+        self._different = False
+        self._unproven = 0
+        self._doubled = 0
+        self._missing, self._extra = Counter[int](), Counter[int]()
+        self._moved, self._first = 0, -1
+
+    def verdict(self) -> PartitionVerdict:
+        """Return it."""
+        stand, row = self._stand, self._stand.row
+        at = stand.position
+        if row.error:
+            self._reasons.append(row.error)
+        elif at is None:
+            if row.lag_records:
+                self._reasons.append("nothing of it was read yet")
+        else:
+            self._positions(at)
+            if stand.first >= 0:
+                self._values(at)
+            else:
+                self._reasons.append(f"{VALUES_NOT}: {self._why_not(at)}")
+        self._beside()
+        if row.lag_records and not row.error:
+            self._reasons.append(row.behind if row.lag_records > 0 else "the source did not tell"
+                                 " where it ends")  # fmt: skip
+        return self._made(at)
+
+    def _positions(self, at: TransformedPosition) -> None:
+        """Compare how many records the position tells of with how many are there."""
+        stand, proof = self._stand, self._proof
+        there = sum(proof.both(pair)[1].count for pair in proof.pairs(stand.row.tp))
+        if stand.unsettled:
+            named = ", ".join(map(str, sorted(stand.unsettled)))
+            self._reasons.append(f"not compared where a transaction stays open: {named}")
+            return
+        told = f"its position tells of {counted(at.written, 'record')}, the target has {there:,}"
+        if at.first < 0 or stand.shortened or stand.target_compacts:
+            self._notes.append(told)
+        elif there != at.written:
+            self._different = True
+            self._reasons.append(told)
+        if at.lost:
+            lost = counted(at.lost, "source offset")
+            self._notes.append(f"{lost} were deleted before they were read")
+
+    def _why_not(self, at: TransformedPosition) -> str:
+        stand = self._stand
+        if at.first < 0:
+            return "an earlier version of Towpath wrote its records, and did not tell from where on"
+        if stand.never:
+            return stand.never
+        if stand.other_query:
+            return (
+                "its records went through another query than that of the file, or the mirror topic"
+                " had another number of partitions"
+            )
+        return "the source did not tell where it begins"
+
+    def _values(self, at: TransformedPosition) -> None:
+        stand, proof = self._stand, self._proof
+        for pair in _compared(proof, stand.row.tp, stand):
+            self._pair(pair)
+        self._differences()
+        self._left(at)
+
+    def _pair(self, pair: Pair) -> None:
+        proof, counts = self._proof, self._counts
+        here, to = proof.both(pair)
+        if not proof.timed(pair):
+            counts.untimed += here.count
+        if _agrees(proof, pair):
+            counts.equal += min(here.count, to.count)
+            counts.expired += max(0, to.count - here.count)
+            counts.deleted += max(0, here.count - to.count)
+        elif pair in proof.lists:
+            allowed = self._stand.allowed(pair[1])
+            made, there = proof.lists[pair]
+            self._listed(compare_lists(made, there, allowed, timed=proof.timed(pair)), pair)
+        else:
+            self._different = True
+            many = f"{here.count:,} and {to.count:,} records"
+            self._reasons.append(
+                f"{pair[1]}: the digests of {many} differ, which are too many to compare one by"
+                " one; compare fewer of them, with --from"
+            )
+
+    def _listed(self, found: ListedRows, pair: Pair) -> None:
+        counts = self._counts
+        counts.equal += found.equal - found.moved
+        counts.expired += found.expired
+        counts.deleted += found.deleted
+        counts.compacted += found.compacted
+        counts.compacted_there += found.compacted
+        self._missing += found.missing
+        self._extra += found.extra
+        self._doubled += found.doubled
+        self._moved += found.moved
+        self._unproven += found.unproven
+        if self._first < 0 and found.first >= 0:
+            self._first = found.first
+            self._reasons.append(f"first at offset {found.first} of {pair[1]}")
+
+    def _differences(self) -> None:
+        """Tell what differs, once all pairs are known."""
+        elsewhere = (self._missing & self._extra).total()
+        missing, extra = self._missing.total() - elsewhere, self._extra.total() - elsewhere
+        changed = min(missing, extra)
+        counts = self._counts
+        counts.missing, counts.extra = missing - changed, extra - changed + self._doubled
+        counts.changed = changed + self._moved + elsewhere
+        told = (
+            (changed, "differ from what the query makes now"),
+            (counts.missing, "are missing on the target"),
+            (extra - changed, "are on the target alone"),
+            (self._doubled, "are on the target more often than they should"),
+            (self._moved, "are in another order"),
+            (elsewhere, "are in other partitions than the query says"),
+        )
+        sentences = [f"{number:,} records {what}" for number, what in told if number]
+        self._reasons[:0] = sentences
+        self._different |= bool(sentences)
+        if self._unproven:
+            many = counted(self._unproven, "record")
+            self._reasons.append(f"{many} may have been compacted away on the target")
+        if self._different and (self._stand.python or self._stand.joins):
+            what = "calls Python" if self._stand.python else "joins other data"
+            self._reasons.append(
+                f"the query {what}, so it may have made other records then"
+                " (docs/howto/transform.md)"
+            )
+
+    def _left(self, at: TransformedPosition) -> None:
+        """Tell what of the source was not made again, and what the target no longer has."""
+        stand, counts = self._stand, self._counts
+        since = at.queries[-1][0] if at.queries else at.first
+        if since > max(at.first, stand.earliest, stand.since):
+            self._reasons.append(
+                f"source offsets before {since} went through another query: {VALUES_NOT}"
+            )
+        if counts.expired:
+            self._notes.append(
+                f"{counts.expired:,} records were made of source offsets that are not compared, or"
+                " that the source no longer has: counted, values not compared"
+            )
+        gone = at.read - self._proof.read.get(stand.row.tp, 0)
+        if stand.first == at.first and gone > 0:
+            self._notes.append(f"{gone:,} records that were read are no more at the source")
+        if counts.untimed:
+            self._notes.append(
+                f"{counts.untimed:,} records compared without timestamps, which are the moment of"
+                " writing"
+            )
+        if counts.deleted:
+            text = f"{counts.deleted:,} records are no more on the target, which deleted them"
+            (self._notes if self._may_delete else self._reasons).append(text)
+
+    def _beside(self) -> None:
+        if self._others:
+            where = "mirror topics of the link"
+            text = f"{self._others.total():,} records of other producers in {where}"
+            (self._notes if self._stand.shared else self._reasons).append(text)
+            self._different |= not self._stand.shared
+
+    def _judged(self) -> Verdict:
+        if self._different:
+            return Verdict.DIFFERENT
+        if self._counts.deleted and not self._may_delete:
+            return Verdict.DELETED
+        if self._unproven:
+            return Verdict.NOT_PROVEN
+        return Verdict.LEFT_OUT if self._reasons else Verdict.EQUAL
+
+    def _codes(self) -> Iterator[str]:
+        yield from self._stand.row.codes
+        if self._different:
+            yield str(ReasonCode.DOUBLED) if self._doubled else "DIFFERENT"
+        if self._counts.deleted and not self._may_delete:
+            yield str(ReasonCode.TARGET_DELETED)
+        if self._unproven:
+            yield str(Verdict.NOT_PROVEN.name)
+
+    def _comparison(self, at: TransformedPosition) -> Comparison:
+        stand, proof = self._stand, self._proof
+        made = there = Digest()
+        rows = 0
+        for pair in _compared(proof, stand.row.tp, stand):
+            one, other = proof.digests(pair)
+            made, there = made.then(one), there.then(other)
+            rows += proof.both(pair)[0].count
+        read = proof.read.get(stand.row.tp, 0)
+        tally = ((DROPPED, max(0, read - rows)), (READ, read)) if stand.first >= 0 else ()
+        place = None
+        if self._different:
+            place = RecordDifference(-1, self._first, self._reasons[0])
+        return Comparison(
+            source=stand.row.tp,
+            target=TopicPartition(stand.row.target_topic, stand.row.partition),
+            first=max(stand.first, 0) if stand.first >= 0 else max(at.first, 0),
+            end=at.end,
+            source_digest=made,
+            target_digest=there,
+            counts=replace(self._counts, foreign=self._others.total()),
+            bytes=proof.bytes if self._stand.told else 0,
+            difference=place,
+            tally=tally,
+        )
+
+    def _made(self, at: TransformedPosition | None) -> PartitionVerdict:
+        row = self._stand.row
+        comparison = self._comparison(at) if at is not None and not row.error else None
+        if comparison is not None:
+            self._notes += _made_of(comparison)
+        judged = self._judged()
+        return PartitionVerdict(
+            topic=row.topic,
+            partition=row.partition,
+            target_topic=row.target_topic,
+            mode=row.mode,
+            verdict=judged,
+            why="; ".join(self._reasons),
+            behind=max(0, row.lag_records),
+            comparison=comparison,
+            late=judged is Verdict.LEFT_OUT and len(self._reasons) == 1 and row.lag_records > 0
+            and not row.error,
+            codes=tuple(self._codes()),
+            notes=tuple(self._notes),
+            others=tuple(OtherWriter(None, who, n) for who, n in self._others.most_common()),
+        )  # fmt: skip

@@ -1,0 +1,148 @@
+"""Verdicts on partitions whose records go through a query."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from towpath.compare.row_sums import RowCollector, RowLook, RowSum
+from towpath.ledger.transformed import TransformedPosition, decode, encode
+from towpath.mirror.status.partition_status import PartitionStatus, State
+from towpath.mirror.transform.proof_verdict import Needed, Proof, ProofStand, needs, verdict_of
+from towpath.mirror.verify.verdict import PartitionVerdict, Verdict
+from towpath.model.nouns import TopicId, TopicName, TopicPartition
+from towpath.wire import plain
+
+SOURCE = TopicPartition(TopicName("a"), 0)
+HERE = SOURCE, TopicPartition(TopicName("b"), 0)
+THERE = SOURCE, TopicPartition(TopicName("b"), 1)
+ID = TopicId("id")
+
+
+def row(lag: int = 0, error: str = "") -> PartitionStatus:
+    return PartitionStatus(
+        topic=SOURCE.topic, partition=0, target_topic=TopicName("b"),
+        state=State.BEHIND if lag else State.CAUGHT_UP, mode="transformed", reason="",
+        producer_id=1, source_end=4, target_end=-1, lag_records=lag, lag_seconds=0.0, records=4,
+        bytes=1, gaps=(), error=error,
+    )  # fmt: skip
+
+
+def stand(written: int = 4, first: int = 0, **more: Any) -> ProofStand:
+    at = TransformedPosition(ID, 4, read=4, written=written, first=0, queries=((0, "q"),))
+    told = {"row": row(), "position": at, "first": first, "since": 0, "earliest": first}
+    return ProofStand(**{**told, **more})
+
+
+def sums(pair: Any, hashes: Sequence[int]) -> RowSum:
+    collector = RowCollector(RowLook({}, frozenset({pair})))
+    numbers = np.array(hashes, np.uint64)
+    collector.take(pair, numbers, numbers, np.arange(len(hashes), dtype=np.int64))
+    return collector.found[pair]
+
+
+def judged(
+    made: Any, there: Any, where: ProofStand, others: Any = (), **more: bool
+) -> PartitionVerdict:
+    """Judge as `towpath verify` does, which looks again where sums do not tell enough."""
+    proof = Proof(read={SOURCE: 4})
+    proof.take({p: sums(p, h) for p, h in made.items()}, {p: sums(p, h) for p, h in there.items()},
+               None)  # fmt: skip
+    for _ in range(2):
+        wanted = needs(proof, {SOURCE: where})
+        if wanted.pairs:
+            proof.take(_rest(made, wanted, wanted.made), _rest(there, wanted, wanted.there), wanted)
+    return verdict_of(where, proof, Counter(dict(others)), **more)
+
+
+def _rest(found: Any, wanted: Needed, skips: Any) -> dict[Any, RowSum]:
+    return {p: sums(p, found.get(p, [])[skips.get(p, 0) :]) for p in wanted.pairs}
+
+
+def test_equal_is_what_is_the_same_in_each_partition() -> None:
+    both = {HERE: [1, 2], THERE: [3, 4]}
+    found = judged(both, both, stand())
+    assert (found.verdict, found.why, found.codes) == (Verdict.EQUAL, "", ())
+    assert found.comparison is not None
+    assert (found.comparison.counts.equal, found.comparison.equal) == (4, True)
+    assert judged(both, both, stand(row=row(lag=3))).verdict is Verdict.LEFT_OUT
+
+
+@pytest.mark.parametrize(
+    ("there", "said", "counts"),
+    [
+        (
+            {HERE: [1, 9], THERE: [3, 4]},
+            "1 records differ from what the query makes now",
+            (1, 0, 0),
+        ),
+        ({HERE: [1], THERE: [3, 4]}, "1 records are missing on the target", (0, 1, 0)),
+        ({HERE: [1, 2, 2], THERE: [3, 4]}, "1 records are on the target more often", (0, 0, 1)),
+        ({HERE: [2, 1], THERE: [3, 4]}, "2 records are in another order", (2, 0, 0)),
+        ({HERE: [1], THERE: [3, 2, 4]}, "1 records are in other partitions", (1, 0, 0)),
+        ({HERE: [1, 2], THERE: [3, 4, 8]}, "1 records are on the target alone", (0, 0, 1)),
+    ],
+)
+def test_each_difference_has_its_words_and_numbers(
+    there: Any, said: str, counts: tuple[int, int, int]
+) -> None:
+    found = judged({HERE: [1, 2], THERE: [3, 4]}, there, stand(python=True))
+    assert found.verdict is Verdict.DIFFERENT
+    assert said in found.why
+    assert "the query calls Python, so it may have made other records then" in found.why
+    assert found.comparison is not None
+    told = found.comparison.counts
+    assert (told.changed, told.missing, told.extra) == counts
+    assert not found.comparison.equal
+
+
+def test_the_number_that_the_position_tells_is_compared_also_where_values_are_not() -> None:
+    there = {HERE: [1, 2]}
+    found = judged({}, there, stand(written=2, first=-1, never="the query has `now`"))
+    assert (found.verdict, found.why) == (
+        Verdict.LEFT_OUT, "positions compared, values not: the query has `now`",
+    )  # fmt: skip
+    found = judged({}, there, stand(written=3, first=-1, never="the query has `now`"))
+    assert found.verdict is Verdict.DIFFERENT
+    assert "its position tells of 3 records, the target has 2" in found.why
+
+
+def test_what_one_side_no_longer_has_is_left_out_of_both() -> None:
+    found = judged({HERE: [3, 4]}, {HERE: [1, 2, 3, 4]}, stand(first=2))
+    assert (found.verdict, found.comparison and found.comparison.counts.expired) == (
+        Verdict.EQUAL, 2,
+    )  # fmt: skip
+    assert judged({HERE: [3, 4]}, {HERE: [1, 2, 3, 9]}, stand(first=2)).verdict is Verdict.DIFFERENT
+    short = stand(shortened=frozenset({HERE[1]}))
+    whole = {HERE: [1, 2, 3, 4]}
+    found = judged(whole, {HERE: [3, 4]}, short)
+    assert (found.verdict, found.codes) == (Verdict.DELETED, ("TARGET_DELETED",))
+    assert judged(whole, {HERE: [3, 4]}, short, may_delete=True).verdict is Verdict.EQUAL
+    assert judged(whole, {HERE: [3, 9]}, short).verdict is Verdict.DIFFERENT
+
+
+def test_others_may_write_only_where_the_file_says_so() -> None:
+    both = {HERE: [1, 2, 3, 4]}
+    found = judged(both, both, stand(), {77: 5})
+    assert found.verdict is Verdict.DIFFERENT
+    assert (found.others[0].producer, found.others[0].records) == (77, 5)
+    assert judged(both, both, stand(shared=True), {77: 5}).verdict is Verdict.EQUAL
+    open_one = stand(unsettled=frozenset({HERE[1]}))
+    assert judged(both, both, open_one).verdict is Verdict.LEFT_OUT
+
+
+def test_positions_tell_their_producers_and_queries_also_those_of_an_earlier_form() -> None:
+    at = TransformedPosition(ID, 5, first=5).then(9, 4, 3, 100, "q1").by(1, 0)
+    at = at.then(12, 3, 3, 50, "q1").by(1, 1).then(15, 3, 3, 50, "q2").by(2, 0)
+    assert (at.earlier, at.producer_id, at.queries) == ((1,), 2, ((5, "q1"), (12, "q2")))
+    assert (at.since("q2"), at.since("q1"), at.bytes, at.first) == (12, -1, 200, 5)
+    assert decode(encode(SOURCE, at)) == (SOURCE, at)
+    old = b'{"form": 1, "topic_id": "id", "end": 5, "read": 5, "written": 4}'
+    _, read = decode(plain.Record(b'["a", 0]', old))
+    assert (read.first, read.since("q1")) == (-1, -1)
+    found = judged({}, {HERE: [1]}, stand(first=-1, position=read))
+    assert "an earlier version of Towpath wrote its records" in found.why
