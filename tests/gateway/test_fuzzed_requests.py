@@ -139,7 +139,7 @@ def test_a_request_of_any_bytes_is_relayed_or_ends_its_connection(
     key: int, version: int, edits: Any, state: int, home: BrokerPlace, *, logins: bool
 ) -> None:
     made = REQUESTS[key]()
-    version = min(version, RELAYED[key], made.max_version)
+    version = max(min(version, RELAYED[key], made.max_version), made.min_version)
     if key == 0 and version == 9:
         frame = bytes(framed(produce(["moved", "t"], 10), 9))
     else:

@@ -15,12 +15,16 @@ from kafka.protocol.admin import IncrementalAlterConfigsResponse as AlteredRespo
 from kafka.protocol.consumer import ListOffsetsResponse, OffsetFetchResponse
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 
-from towpath.cluster.messages import ConsumerGroupHeartbeatResponse
+from towpath.cluster.messages import (
+    ConsumerGroupHeartbeatResponse,
+    DescribeShareGroupOffsetsResponse,
+)
 from towpath.cluster.metadata import Broker
 from towpath.gateway.apis import Api
 from towpath.gateway.fetch_answers import without_epochs
 from towpath.gateway.recoding import Change, recoded
 from towpath.gateway.relayed_nodes import RelayedNodes
+from towpath.gateway.share_answers import without_leaders
 from towpath.model.nouns import ClusterId
 
 NO_EPOCH = -1
@@ -64,11 +68,14 @@ class AnswerChanges:
             Api.DESCRIBE_CONFIGS: (DescribeConfigsResponse, self._configs),
             Api.INCREMENTAL_ALTER_CONFIGS: (AlteredResponse, self._configs),
             Api.CONSUMER_GROUP_HEARTBEAT: (ConsumerGroupHeartbeatResponse, _beaten),
+            Api.DESCRIBE_SHARE_GROUP_OFFSETS: (DescribeShareGroupOffsetsResponse, _shared),
         }
         self._changes: dict[int, Change] = {
             key: partial(recoded, message, change) for key, (message, change) in decoded.items()
         }
         self._changes[Api.FETCH] = partial(without_epochs, shown=nodes.shown)
+        for key in (Api.SHARE_FETCH, Api.SHARE_ACKNOWLEDGE):
+            self._changes[key] = partial(without_leaders, key=key)
 
     def change_of(self, key: int) -> Change | None:
         """Return the function that changes the answers to a request, `None` for no change."""
@@ -195,6 +202,13 @@ def _committed(answer: Any) -> None:
         for topic in group.topics or ():
             for each in topic.partitions:
                 each.committed_leader_epoch = NO_EPOCH
+
+
+def _shared(answer: Any) -> None:
+    for group in answer.groups:
+        for topic in group.topics:
+            for each in topic.partitions:
+                each.leader_epoch = NO_EPOCH
 
 
 def _beaten(answer: Any) -> None:

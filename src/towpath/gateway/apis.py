@@ -46,6 +46,11 @@ class Api(IntEnum):
     OFFSET_DELETE = 47
     DESCRIBE_CLUSTER = 60
     CONSUMER_GROUP_HEARTBEAT = 68
+    SHARE_GROUP_HEARTBEAT = 76
+    SHARE_FETCH = 78
+    SHARE_ACKNOWLEDGE = 79
+    STREAMS_GROUP_HEARTBEAT = 88
+    DESCRIBE_SHARE_GROUP_OFFSETS = 90
 
 
 _NEWEST: Mapping[int, int] = {
@@ -91,9 +96,20 @@ _NEWEST: Mapping[int, int] = {
     66: 2,  # ListTransactions
     Api.CONSUMER_GROUP_HEARTBEAT: 1,
     69: 1,  # ConsumerGroupDescribe
+    Api.SHARE_GROUP_HEARTBEAT: 1,
+    77: 1,  # ShareGroupDescribe
+    Api.SHARE_FETCH: 2,
+    Api.SHARE_ACKNOWLEDGE: 2,
+    Api.STREAMS_GROUP_HEARTBEAT: 0,
+    89: 0,  # StreamsGroupDescribe
+    Api.DESCRIBE_SHARE_GROUP_OFFSETS: 1,
+    91: 0,  # AlterShareGroupOffsets
+    92: 0,  # DeleteShareGroupOffsets
 }
-_OLDEST: Mapping[int, int] = {Api.SASL_HANDSHAKE: 1}
-"""With version 0 of SaslHandshake, bytes without frames would follow."""
+_SHARE_GROUPS = (Api.SHARE_GROUP_HEARTBEAT, 77, Api.SHARE_FETCH, Api.SHARE_ACKNOWLEDGE)
+_OLDEST: Mapping[int, int] = {Api.SASL_HANDSHAKE: 1, **dict.fromkeys(_SHARE_GROUPS, 1)}
+"""With version 0 of SaslHandshake, bytes without frames would follow. Those of share groups had
+another form before Kafka 4.1."""
 
 
 def relayed(taken: Versions) -> dict[int, tuple[int, int]]:

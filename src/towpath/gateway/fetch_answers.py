@@ -45,7 +45,7 @@ class _Walk(FrameWalk):
             self._node()
         size = self.size() if self.flexible else self.number()
         if size > 0:
-            _strip(self.data, self.at, self.at + size)
+            strip_epochs(self.data, self.at, self.at + size)
             self.at += size
         self.tags(self._leader)
 
@@ -82,7 +82,7 @@ def without_epochs(frame: bytearray, version: int, shown: Callable[[int], int]) 
     return frame
 
 
-def _strip(data: bytearray, at: int, end: int) -> None:
+def strip_epochs(data: bytearray, at: int, end: int) -> None:
     """Take the epochs out of record batches; the last one may be cut off (KIP-74)."""
     while at + _MAGIC_AT < end:
         (length,) = INT.unpack_from(data, at + _LENGTH_AT)

@@ -24,6 +24,7 @@ from towpath.gateway.apis import Api
 from towpath.gateway.frames import FrameError, Head, acks_of, with_acks
 from towpath.gateway.group_steering import GroupSteering
 from towpath.gateway.leaving_clients import LeavingClients
+from towpath.gateway.other_group_steering import OtherGroupSteering
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.produce_requests import taken
 from towpath.gateway.produce_steering import ProduceSteering
@@ -80,6 +81,7 @@ class Steering:
         self._handlers = {
             **decoded_by,
             **GroupSteering(self._send, routes).handlers,
+            **OtherGroupSteering(self._send, routes).handlers,
             **TransactionSteering(self._send, routes).handlers,
         }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import kafka.protocol
 
+from tests.support.messages import groups
 from towpath.cluster import messages
 
 
@@ -21,7 +22,7 @@ def kinds(end: str) -> dict[int, Any]:
     ]
     return {
         kind.API_KEY: kind
-        for module in (*modules, messages)
+        for module in (*modules, messages, groups)
         for name, kind in vars(module).items()
         if name.endswith(end) and inspect.isclass(kind) and hasattr(kind, "API_KEY")
     }

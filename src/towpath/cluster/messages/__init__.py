@@ -1,6 +1,7 @@
 """Kafka messages that kafka-python lacks, as JSON files from which it makes classes.
 
-The files beside this one describe them in the form of Kafka's own (KIP-932, KIP-630, KIP-848).
+The files beside this one describe them in the form of Kafka's own (KIP-932, KIP-630, KIP-848,
+KIP-1071).
 """
 
 from __future__ import annotations
@@ -39,3 +40,11 @@ FetchSnapshotRequest = _message("FetchSnapshotRequest")
 """Asks the leader of a quorum of controllers for a part of a snapshot of its log."""
 FetchSnapshotResponse = _message("FetchSnapshotResponse")
 """A part of a snapshot; it may begin and end within a record batch."""
+ShareGroupHeartbeatRequest = _message("ShareGroupHeartbeatRequest")
+"""Lets a member join, stay in, or leave a share group."""
+ShareGroupHeartbeatResponse = _message("ShareGroupHeartbeatResponse")
+"""The epoch that a member of a share group has then, and what it reads."""
+StreamsGroupHeartbeatRequest = _message("StreamsGroupHeartbeatRequest")
+"""Lets an application join, stay in, or leave a Streams group, and tells its topology."""
+StreamsGroupHeartbeatResponse = _message("StreamsGroupHeartbeatResponse")
+"""The epoch that a member of a Streams group has then, and its tasks."""

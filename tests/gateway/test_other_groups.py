@@ -1,0 +1,163 @@
+"""Share groups and Streams groups through a gateway."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.support.clients.applications import JavaApplication, Writer, set_group_config
+from tests.support.clients.gateways import served
+from tests.support.clients.promoted_routes import AT_SOURCE, promoted
+from tests.support.clients.steered import places, step
+from tests.support.kafka import Record, consume, create_topic, produce, wait_until
+from tests.support.links import Link
+from towpath.cluster.messages import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
+from towpath.gateway.apis import relayed
+from towpath.gateway.held_members import HeldMembers
+from towpath.gateway.routes import TARGET, Routes
+
+LOADING, NOT_COORDINATOR = 14, 16
+FORMS = [("share", 1), ("streams", 0)]
+
+
+def beat(kind: str, epoch: int, *topics: str) -> Any:
+    who = {"group_id": "new", "member_id": "m", "member_epoch": epoch, "rack_id": None}
+    if kind == "share":
+        return ShareGroupHeartbeatRequest(**who, subscribed_topic_names=[*topics])
+    topology = StreamsGroupHeartbeatRequest.Topology
+    part = topology.Subtopology(
+        subtopology_id="0",
+        source_topics=[*topics],
+        source_topic_regex=[],
+        state_changelog_topics=[],
+        repartition_sink_topics=[],
+        repartition_source_topics=[],
+        copartition_groups=[],
+    )
+    return StreamsGroupHeartbeatRequest(
+        **who,
+        endpoint_information_epoch=0,
+        instance_id=None,
+        rebalance_timeout_ms=1,
+        topology=topology(epoch=0, subtopologies=[part]),
+        active_tasks=[],
+        standby_tasks=[],
+        warmup_tasks=[],
+        process_id="p",
+        user_endpoint=None,
+        client_tags=[],
+        task_offsets=None,
+        task_end_offsets=None,
+        shutdown_application=False,
+    )
+
+
+def code_of(kind: str, own: bytes | None, version: int) -> int:
+    assert own is not None
+    said = ShareGroupHeartbeatResponse if kind == "share" else StreamsGroupHeartbeatResponse
+    return int(said.decode(memoryview(own)[4:], version=version, header=True).error_code)
+
+
+@pytest.mark.parametrize(("kind", "version"), FORMS)
+def test_a_new_group_waits_while_topics_move(kind: str, version: int) -> None:
+    routes = Routes()
+    routes.gathering = HeldMembers(frozenset({"g"}))
+    found = step(routes, beat(kind, 0, "t"), version)
+    assert found is not None
+    assert code_of(kind, found.own, version) == LOADING, "it asks again"
+    assert places(step(routes, beat(kind, 3), version)) == [AT_SOURCE], "it is no new one"
+    routes.undo()
+    assert places(step(routes, beat(kind, 0, "t"), version)) == [AT_SOURCE]
+
+
+@pytest.mark.parametrize(("kind", "version"), FORMS)
+def test_a_new_group_begins_where_its_topics_are(kind: str, version: int) -> None:
+    routes = promoted()
+    routes.is_whole, routes.outside = True, lambda name: name != "moved"
+    found = step(routes, beat(kind, 0, "other"), version)
+    assert found is not None
+    assert code_of(kind, found.own, version) == NOT_COORDINATOR, "the source has its topics"
+    assert places(step(routes, beat(kind, 0, "other"), version)) == [AT_SOURCE]
+    routes = promoted()
+    routes.is_whole, routes.outside = True, lambda name: name != "moved"
+    assert places(step(routes, beat(kind, 0, "moved"), version)) == [TARGET]
+
+
+def test_early_forms_of_share_groups_are_not_relayed() -> None:
+    assert relayed(dict.fromkeys((76, 77, 78, 79), (0, 0))) == {}
+    assert relayed({78: (0, 3)}) == {78: (1, 2)}
+
+
+@pytest.mark.broker
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+def test_a_share_group_reads_and_accepts_through_a_gateway(gateway_link: Link) -> None:
+    link, bootstrap = gateway_link, gateway_link.gateway.split("'")[1]
+    topic = create_topic(link.source.bootstrap, f"{link.name}.shared", 2)
+    group = f"{link.name}-share"
+    served(link)
+    set_group_config(bootstrap, group, "share.auto.offset.reset", "earliest")
+    values = [b"%d" % n for n in range(60)]
+    members = [JavaApplication(link.folder, "share", group, topic) for _ in range(2)]
+    members[1].starts = 10
+    try:
+        produce(
+            link.source.bootstrap,
+            topic,
+            [Record(b"k", each, partition=n % 2) for n, each in enumerate(values)],
+        )
+        members[0].start({"bootstrap.servers": bootstrap})
+        wait_until(lambda: len(members[0].read) == 60, f"all are read: {members[0].said}", 60)
+        members[0].stop()
+        produce(link.source.bootstrap, topic, [Record(b"k", b"last")])
+        members[1].start({"bootstrap.servers": bootstrap})
+        wait_until(lambda: "READ" in members[1].said, f"it goes on: {members[1].said}", 60)
+        members[1].stop()
+    finally:
+        for each in members:
+            each.kill()
+    assert Counter(members[0].read) == Counter(values)
+    assert b"last" in members[1].said.encode(), "what was accepted does not come again"
+    assert members[1].said.count("READ") == 1
+
+
+@pytest.mark.broker
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("protocol", ["classic", "streams"])
+def test_a_streams_application_counts_through_a_gateway(gateway_link: Link, protocol: str) -> None:
+    link, bootstrap = gateway_link, gateway_link.gateway.split("'")[1]
+    topic = create_topic(link.source.bootstrap, f"{link.name}.words", 2)
+    counts = create_topic(link.source.bootstrap, f"{link.name}.counts", 2)
+    served(link)
+    configs = {"group.protocol": protocol, "auto.offset.reset": "earliest"}
+    application = JavaApplication(
+        link.folder, "streams", f"{link.name}-{protocol}", topic, counts, configs
+    )
+    writer = Writer(topic, 2)
+    try:
+        writer.start({"bootstrap.servers": bootstrap})
+        application.start({"bootstrap.servers": bootstrap})
+
+        def counted() -> int:
+            application.check()
+            return len([*consume(link.source.bootstrap, counts, range(2))])
+
+        wait_until(lambda: counted() > 50, f"it counts: {application.said}", 120)
+        writer.stop()
+        wait_until(lambda: counted() >= len(writer.delivered), "it counts all", 60)
+        application.stop()
+    finally:
+        application.kill()
+    last = {
+        each.key: int(each.value or 0) for each in consume(link.source.bootstrap, counts, range(2))
+    }
+    wanted = Counter(value.split(b":")[0] for value in writer.delivered)
+    assert last == wanted
