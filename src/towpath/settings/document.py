@@ -59,9 +59,10 @@ class Document:
 
 
 def text_of(tree: Mapping[str, object]) -> str:
-    """Return a tree as YAML; a line is as long as what stands in it."""
+    """Return a tree as YAML, without anchors; a line is as long as what stands in it."""
     yaml = YAML()
     yaml.width = 4096  # a folded expression would be hard to read
+    yaml.representer.ignore_aliases = lambda data: True  # noqa: ARG005  # no anchors
     out = StringIO()
     yaml.dump(dict(tree), out)
     return out.getvalue()

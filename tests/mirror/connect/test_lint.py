@@ -268,3 +268,13 @@ def test_files_of_ours_are_not_taken_for_connects(tmp_path: Path) -> None:
     path.write_text("link: x\n# input:\n#  redpanda_migrator:\nsource: {bootstrap: a:9092}\n")
     assert not is_connect(path)
     assert not is_connect(tmp_path / "nowhere.yaml")
+
+
+def test_what_no_link_can_do_is_told_beside_all_other_problems(tmp_path: Path) -> None:
+    outs = {"topic": "all_in_one", "max_in_flight": "many"}
+    path = written(tmp_path, {"rack_id": "[1]", "seed_brokers": '["${NOWHERE_SET}"]'}, outs)
+    said = [each.sentence for each in check(path)]
+    assert any("rack_id" in each for each in said), said
+    assert any("max_in_flight" in each for each in said), said
+    assert any("variable NOWHERE_SET is not set" in each for each in said), said
+    assert any("would give everything one name" in each for each in said), said

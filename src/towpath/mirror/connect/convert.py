@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from towpath.mirror.connect.load import examine
+from towpath.mirror.connect.load import Read, examine, problems_of
 from towpath.mirror.connect.logins import PEM_TEXTS
 from towpath.mirror.connect.translate import Translation, translate
-from towpath.model.errors import ConfigError
+from towpath.model.errors import ConfigError, ConfigProblem, Spot
 from towpath.model.secret import Secret
 from towpath.settings.document import parse, read, text_of
 from towpath.settings.secrets import VARIABLE
@@ -46,7 +47,7 @@ def convert(path: Path, link: str) -> ConvertedFile:
     """
     found = examine(path, with_environment=False)
     if found.file is None:
-        raise ConfigError(found.problems)
+        raise ConfigError(problems_of(found))
     references, pair = _References(path), found.pair
     made = translate(
         found.file,
@@ -56,8 +57,27 @@ def convert(path: Path, link: str) -> ConvertedFile:
     )
     if made.problems:
         raise ConfigError(tuple(found.problem(each.below, each.text) for each in made.problems))
-    notes = (*references.notes, *found.left_out, *made.notes)
-    return ConvertedFile(_text(path, made), tuple(references.wanted), notes)
+    text = _text(path, made)
+    notes = (*references.notes, *found.left_out, *made.notes, *_unset(found, text, path))
+    return ConvertedFile(text, tuple(references.wanted), notes)
+
+
+def _unset(found: Read, text: str, path: Path) -> Iterator[str]:
+    """Yield a note on each variable that is not set and that the new file names as well.
+
+    Raises:
+        ConfigError: What stands in the place of one is made into something else, such as a regular
+            expression of a topic's name, so that its value is needed.
+    """
+    problems = []
+    for name, line, column in dict.fromkeys(found.unset):
+        if f"${{{name}}}" in text:
+            yield f"the new file names variable {name} too, which is not set here"
+        elif f"env:{name}" not in text:
+            why = f"variable {name} is not set: its value becomes part of something, so set it"
+            problems.append(ConfigProblem("", why, Spot(str(path), line, column)))
+    if problems:
+        raise ConfigError(tuple(problems))
 
 
 class _References:

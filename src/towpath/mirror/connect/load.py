@@ -38,6 +38,8 @@ class Read:
         document: The text as YAML.
         problems: What is wrong.
         left_out: Fields that are not known, and left out because of `--chilled`.
+        rest: Its fields without those that are wrong, if that is enough to look for more.
+        unset: Variables that are not set and have no default, with line and column.
     """
 
     pair: Pair
@@ -45,6 +47,8 @@ class Read:
     document: Document
     problems: tuple[ConfigProblem, ...]
     left_out: tuple[str, ...] = ()
+    rest: ConnectFile | None = None
+    unset: tuple[tuple[str, int, int], ...] = ()
 
     def problem(self, place: Place, text: str) -> ConfigProblem:
         """Return a problem at a place of the pair."""
@@ -177,19 +181,20 @@ def _examined(
 ) -> Read:
     faults = list(document.faults)
     left_out = _left_out(pair, path.parent) if wished().chilled else ()
-    file, more = validated(pair.tree, path.parent)
+    file, more, rest = validated(pair.tree, path.parent)
     known = {fault.place for fault in faults}
     located = (Fault(pair.located(each.place), each.text) for _, each in more)
     faults += [each for each in located if each.place not in known]
     found = map(document.spots.problem, faults)
     # What a missing variable leaves behind is no further problem.
     problems = (*common, *(p for p in found if not p.spot or p.spot.line not in filled.open))
-    return Read(pair, file if not problems else None, document, _sorted(problems), left_out)
+    sound = file if not problems else None
+    return Read(pair, sound, document, _sorted(problems), left_out, rest, filled.unset)
 
 
 def _left_out(pair: Pair, folder: Path) -> tuple[str, ...]:
     """Remove unknown fields from the tree; return a note on each."""
-    _, faults = validated(pair.tree, folder)
+    _, faults, _ = validated(pair.tree, folder)
     unknown = [each.place for kind, each in faults if kind == _UNKNOWN]
     leave_out(pair.tree, unknown)
     told = (path_text(pair.located(place)) for place in unknown)
@@ -217,7 +222,7 @@ class _Translated:
 def _translated(found: Read, path: Path, *, with_environment: bool = True) -> _Translated:
     """Translate a file that was read from a path."""
     if found.file is None:
-        return _Translated(found.problems)
+        return _Translated(problems_of(found))
     made = translation(found)
     told = (*found.left_out, *made.notes)
     if made.problems:
@@ -230,6 +235,22 @@ def _translated(found: Read, path: Path, *, with_environment: bool = True) -> _T
     except ConfigError as error:
         problems = tuple(ConfigProblem("", _ours(each), None) for each in error.problems)
         return _Translated(_sorted(problems))
+
+
+def problems_of(found: Read) -> tuple[ConfigProblem, ...]:
+    """Return what is wrong with a pair, also what no link can do of the rest."""
+    return _sorted((*found.problems, *_behind(found)))
+
+
+def _behind(found: Read) -> tuple[ConfigProblem, ...]:
+    """Return what no link can do of a file in which other things are wrong as well."""
+    if found.rest is None:
+        return ()
+    label = found.rest.input.label
+    made = translate(found.rest, label, revealed, number=found.pair.number)
+    told = (found.problem(each.below, each.text) for each in made.problems)
+    known = {each.spot for each in found.problems}
+    return tuple(each for each in told if each.spot not in known)
 
 
 def _ours(problem: ConfigProblem) -> str:

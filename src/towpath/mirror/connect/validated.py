@@ -24,23 +24,27 @@ _LOOKS = 4
 Faults = list[tuple[str, Fault]]
 
 
-def validated(tree: dict[str, Tree], folder: Path) -> tuple[ConnectFile | None, Faults]:
-    """Return the fields of a pair, or its faults, each with pydantic's type.
+def validated(
+    tree: dict[str, Tree], folder: Path
+) -> tuple[ConnectFile | None, Faults, ConnectFile | None]:
+    """Return the fields of a pair, or its faults and the fields that are right.
+
+    Each fault has the type that pydantic gives it.
 
     Args:
         tree: The file with this pair alone.
         folder: The folder of the file.
     """
     file, found = _looked_at(tree, folder)
-    left, wrong, told = tree, found, [*found]
+    left, wrong, told, rest = tree, found, [*found], file
     for _ in range(_LOOKS):
         if not wrong:
             break
         left = _without(left, [fault.place for _, fault in wrong])
-        wrong = _looked_at(left, folder)[1]
+        rest, wrong = _looked_at(left, folder)
         places = [fault.place for _, fault in told]
         told += [each for each in wrong if not _follows(each[1].place, places)]
-    return file, told
+    return file, told, rest
 
 
 def _looked_at(tree: dict[str, Tree], folder: Path) -> tuple[ConnectFile | None, Faults]:

@@ -29,11 +29,13 @@ class Filled:
         text: The text.
         faults: What is wrong, each with its line and column (from 1) in the text as it was.
         open: Lines with a variable that is not set and has no default, which stays as it is.
+        unset: The variables that stay as they are, with the line and column of each.
     """
 
     text: str
     faults: tuple[tuple[int, int, str], ...]
     open: frozenset[int]
+    unset: tuple[tuple[str, int, int], ...] = ()
 
 
 def fill(text: str, environment: Mapping[str, str], *, required: bool = True) -> Filled:
@@ -46,6 +48,7 @@ def fill(text: str, environment: Mapping[str, str], *, required: bool = True) ->
     """
     faults: list[tuple[int, int, str]] = []
     left: set[int] = set()
+    unset: list[tuple[str, int, int]] = []
 
     def put_in(found: re.Match[str]) -> str:
         name, default, function = found[1], found[2], found[3]
@@ -55,6 +58,7 @@ def fill(text: str, environment: Mapping[str, str], *, required: bool = True) ->
         if not (value or default):
             left.add(line)
         if value is None and not default:
+            unset.append((name, line, column))
             if required:
                 faults.append((line, column, f"variable {name} is not set, and has no default"))
             return found[0]
@@ -69,7 +73,7 @@ def fill(text: str, environment: Mapping[str, str], *, required: bool = True) ->
         return value.replace("\n", "\\n")
 
     made = _ESCAPED.sub(r"$\1", _REFERENCE.sub(put_in, text))
-    return Filled(made, tuple(faults), frozenset(left))
+    return Filled(made, tuple(faults), frozenset(left), tuple(unset))
 
 
 def _function_of(default: str, function: str | None) -> tuple[str, str | None]:

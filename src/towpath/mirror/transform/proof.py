@@ -153,7 +153,7 @@ class _Proving:
         )
 
     def _look(self, seen: _Seen, source: Admin, target: Admin) -> None:
-        """RowLook at the logs of both sides, once transactions that are open now have ended."""
+        """Look at the logs of both sides, once transactions that are open now have ended."""
         known = [row.tp for row in seen.rows if not row.error]
         seen.earliest = dict(source.offsets.earliest(known).items())
         if self._scope.since_ms is not None:
