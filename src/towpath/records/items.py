@@ -145,6 +145,7 @@ class Wait:
         ready: Returns whether that has happened. Blocking, with its own time limit.
         bounded: `ready` ends the wait by itself, so it is asked as often as it takes.
         asked: How often `ready` was called.
+        since: When it was called first, in monotonic seconds.
         over: That has happened.
     """
 
@@ -152,6 +153,7 @@ class Wait:
     ready: Callable[[], bool]
     bounded: bool = False
     asked: int = 0
+    since: float = 0.0
     over: bool = False
 
 

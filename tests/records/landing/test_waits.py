@@ -65,7 +65,7 @@ def waiting() -> Iterator[Waiting]:
 def test_only_what_lies_behind_it_waits(waiting: Waiting) -> None:
     assert (waiting.sent, len(waiting.reactor.jobs)) == ([0], 1)
     waiting.reactor.finish(False)
-    assert (waiting.sent, waiting.lane.progress.trouble) == ([0], WHY)
+    assert (waiting.sent, waiting.lane.progress.trouble) == ([0], None)
     waiting.reactor.ring()
     waiting.reactor.finish(True)
     assert (waiting.sent, waiting.lane.progress.trouble) == ([0, 1], None)
@@ -86,6 +86,20 @@ def test_batches_that_go_again_stay_before_it() -> None:
         assert batch is not None
         assert batch.base == expected
         sending.landed([TargetOffset(batch.base)])
+
+
+def test_a_wait_is_told_once_it_lasts(waiting: Waiting) -> None:
+    waiting.reactor.finish(False)
+    assert waiting.lane.progress.trouble is None
+    wait = waiting.lane.queue.due_wait
+    assert wait is not None
+    wait.since -= 10
+    waiting.reactor.ring()
+    waiting.reactor.finish(False)
+    assert waiting.lane.progress.trouble == WHY
+    waiting.reactor.ring()
+    waiting.reactor.finish(True)
+    assert (waiting.lane.progress.trouble, waiting.sent) == (None, [0, 1])
 
 
 def test_an_opening_forgets_what_it_waits_for(waiting: Waiting) -> None:

@@ -6,6 +6,7 @@ is, is asked repeatedly, apart from all other work: only later items of the same
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,6 +22,10 @@ _THREADS = 4
 """Concurrent questions. They have their own threads, so that a slow one delays no connection."""
 _MOST = 10
 """Questions after which a run with an end gives up; with the back-off between them, about 40 s."""
+
+
+_UNTOLD = 3.0
+"""Seconds of a wait that nobody needs to hear of: a run that has just begun reads its ledger."""
 
 
 class Waits:
@@ -56,6 +61,7 @@ class Waits:
                 self._ask(lane, wait)
 
     def _ask(self, lane: Lane, wait: Wait) -> None:
+        wait.since = wait.since or time.monotonic()
         wait.asked += 1
         self._jobs.look(
             lane,
@@ -74,7 +80,8 @@ class Waits:
         if lane.has_end and not wait.bounded and wait.asked >= _MOST:
             self._stop(lane, why)
             return
-        lane.hinder(Side.TARGET, why)
+        if why is not wait.why or time.monotonic() - wait.since >= _UNTOLD:
+            lane.hinder(Side.TARGET, why)
         self._pausing[lane] = wait
         self._jobs.later(lane, AGAIN.after(wait.asked), lambda: self._again(lane, wait))
 
