@@ -6,10 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.mirror.connect.test_lint import written
 from towpath.mirror.connect.convert import convert
 from towpath.model.errors import ConfigError
 
+FILE = """
+input:
+  redpanda_migrator:
+    seed_brokers: [{brokers}]
+    topics: [{topics}]
+    consumer_group: mover
+output:
+  redpanda_migrator:
+    seed_brokers: ["b:9092"]
+    {more}
+"""
 DROPS = """
 pipeline:
   processors:
@@ -17,22 +27,28 @@ pipeline:
 """
 
 
+def written(folder: Path, brokers: str = "a:9092", topics: str = "orders", more: str = "") -> Path:
+    path = folder / "connect.yaml"
+    path.write_text(FILE.format(brokers=f'"{brokers}"', topics=f'"{topics}"', more=more))
+    return path
+
+
 def test_a_variable_that_is_not_set_is_named_or_asked_for(tmp_path: Path) -> None:
-    path = written(tmp_path, {"seed_brokers": '["${BROKERS_OF_NOBODY}"]'}, {})
+    path = written(tmp_path, brokers="${BROKERS_OF_NOBODY}")
     made = convert(path, "moved")
     assert "${BROKERS_OF_NOBODY}" in made.text
     assert "the new file names variable BROKERS_OF_NOBODY too, which is not set here" in made.notes
-    path = written(tmp_path, {"topics": '["${TOPIC_OF_NOBODY}"]'}, {})
+    path = written(tmp_path, topics="${TOPIC_OF_NOBODY}")
     with pytest.raises(ConfigError) as told:
         convert(path, "moved")
     [problem] = told.value.problems
     assert "variable TOPIC_OF_NOBODY is not set: its value becomes part" in problem.text
     assert problem.spot is not None
-    assert problem.spot.line == 4
+    assert problem.spot.line == 5
 
 
 def test_no_anchors_are_written(tmp_path: Path) -> None:
-    path = written(tmp_path, {}, {"headers": "{team: blue}"}, DROPS)
+    path = written(tmp_path, more="headers: {team: blue}" + DROPS)
     made = convert(path, "moved")
     assert made.text.count("value: blue") == 2
     assert "&id" not in made.text
