@@ -77,6 +77,7 @@ _COMMANDS = """\
 | `gateway` | stopped | |
 | `promote` | the topics are promoted, or it was a rehearsal | nothing is promoted, see why |
 | `revert` | the topics are back at the source, or it was a rehearsal | nothing went back, see why |
+| `http` | stopped | |
 | `restore plan` | everything can be restored | something would be left out |
 | `restore run` | all is restored | it was stopped, or something is left out or lost |
 | `restore status` | all is restored | it is not, or something is lost |

@@ -58,6 +58,7 @@ COMMANDS = {
     "gateway": "Relay clients to the cluster that serves them.",
     "promote": "Move topics to the target, while clients stay connected.",
     "revert": "Move promoted topics back to the source, while clients stay connected.",
+    "http": "Serve the commands of links over HTTP.",
     "restore": "Bring archived topics back into a cluster.",
     "kraft": "Bring a cluster from ZooKeeper to KRaft, and back while it can go back.",
     "checkpoints": "Apply the checkpoints of MirrorMaker 2 to consumer groups.",
@@ -79,6 +80,7 @@ _MODULES = {
     "gateway": "towpath.gateway.commands:gateway",
     "promote": "towpath.gateway.promote_commands:promote",
     "revert": "towpath.gateway.promote_commands:revert",
+    "http": "towpath.http.commands:http",
 }
 """Commands of all products and of those beside links; a product keeps its own commands. A command
 of links has a module of its name in `mirror/commands/`."""

@@ -21,6 +21,8 @@ _EXTRAS = {
     "botocore": "s3",
     "urllib3": "s3",
     "kazoo": "zookeeper",
+    "fastapi": "http",
+    "uvicorn": "http",
 }
 _PROBED = "pyspark", "numba", "pyarrow", "xxhash"
 """What the extra `spark` brings; the others come with these."""

@@ -22,6 +22,7 @@ _TABLES = (
     "towpath.archive.show.json_outputs",
     "towpath.kraft.show.json_outputs",
     "towpath.gateway.json_outputs",
+    "towpath.http.shapes",
 )
 """Modules with the outputs of each product, which keeps its own commands."""
 _PAGE = """\
