@@ -1,4 +1,4 @@
-"""Profiles of a run: CPU by py-spy, memory by Python's tracemalloc."""
+"""Profiles of a run: CPU by py-spy, memory by Python's tracemalloc, the heap by malloc itself."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tests.support.program import SOURCES
 
-CPU, MEMORY = "cpu", "memory"
+CPU, MEMORY, HEAP = "cpu", "memory", "heap"
 HOOKS = Path(__file__).parent / "hooks"
-FOLDER = "TOWPATH_SOAK_MEMORY"
+FOLDERS = {MEMORY: "TOWPATH_SOAK_MEMORY", HEAP: "TOWPATH_SOAK_HEAP"}
 _RATE = "20"
 
 
@@ -21,7 +21,7 @@ class Profiles:
     """The profiles of all starts of a run.
 
     Args:
-        kind: `cpu`, `memory`, or "" for none.
+        kind: `cpu`, `memory`, `heap`, or "" for none.
         folder: Where they go; made if there are some.
     """
 
@@ -37,10 +37,13 @@ class Profiles:
     @property
     def env(self) -> Mapping[str, str]:
         """What the run has in its environment for it."""
-        if self._kind != MEMORY:
+        if self._kind not in FOLDERS:
             return {}
         paths = (str(HOOKS), str(SOURCES), os.environ.get("PYTHONPATH", ""))
-        return {"PYTHONPATH": os.pathsep.join(filter(None, paths)), FOLDER: str(self._folder)}
+        return {
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            FOLDERS[self._kind]: str(self._folder),
+        }
 
     def follow(self, life: int, pid: int | None) -> None:
         """Profile a start of the run, if that is not done already."""

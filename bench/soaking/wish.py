@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.pages import RESULTS
 
-PROFILES = ("cpu", "memory")
+PROFILES = ("cpu", "memory", "heap")
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 
 _COLLECT = 50_000, 20, 100
 _kept: list[bool] = []  # Python's own count of them walks through all
@@ -13,7 +14,7 @@ def collect_seldom() -> None:
 
     Python's default looks after every 700 new objects. A link of 20,000 partitions makes millions
     that stay, and hardly any cycle: that took a quarter of its start. A slice that changes records
-    spent a twelfth of its time so.
+    spent a twelfth of its time so. What runs for long searches by itself (`CycleSearch`).
     """
     gc.set_threshold(*_COLLECT)
 
@@ -27,3 +28,32 @@ def keep_loaded() -> None:
     if not _kept:
         gc.freeze()
         _kept.append(True)
+
+
+class CycleSearch:
+    """Searches for cycles now and then in a process that runs for long.
+
+    With thresholds that suit a start, a run that has nothing but a few requests to do would search
+    once in ten minutes, and only among what is young: a third of that lived long enough to be kept
+    for hours, and memory rose by 35 MiB in each. The first search sets apart what lives by then, so
+    that later ones are quick.
+
+    Args:
+        pause: Seconds between two searches, or more.
+        sparing: How many times longer than a search the pause behind it is at least.
+    """
+
+    def __init__(self, pause: float = 60.0, sparing: float = 200.0) -> None:
+        self._least = self._pause = pause
+        self._sparing = sparing
+        self._last = time.monotonic()
+
+    def when_due(self) -> None:
+        """Search if it is time to."""
+        began = time.monotonic()
+        if began - self._last < self._pause:
+            return
+        gc.collect()
+        keep_loaded()
+        self._last = time.monotonic()
+        self._pause = max(self._least, self._sparing * (self._last - began))

@@ -35,6 +35,7 @@ from towpath.model.errors import ClusterError, StoreError
 from towpath.model.nouns import Side
 from towpath.runtime import log as logging
 from towpath.runtime.deadline import Deadline
+from towpath.runtime.garbage import CycleSearch
 from towpath.runtime.sparing import Sparing
 from towpath.store import Store, hasty
 
@@ -107,6 +108,7 @@ class _Run:
         meter: ArchiveMeter,
     ) -> None:
         self._meter = meter
+        self._cycles = CycleSearch()
         self._config, self._wishes, self._source, self._store = config, wishes, source, store
         self._stop, self._show = stop, show
         self.progress = ArchiveProgress()
@@ -229,6 +231,7 @@ class _Run:
         self._attempt(self._store_trouble, self._commit_when_due)
         self._attempt(self._store_trouble, self._begin_histories)
         self._showing.attempt(self._tell)
+        self._cycles.when_due()
         self._meter.turned()
 
     def _pause(self) -> float:

@@ -44,6 +44,7 @@ from towpath.records.permit import TAKEOVER
 from towpath.records.session import LinkSession
 from towpath.runtime.backoff import BackOff
 from towpath.runtime.deadline import Deadline
+from towpath.runtime.garbage import CycleSearch
 from towpath.settings import LinkConfig, stamps, troubles
 
 _LOOK = 1.0
@@ -104,6 +105,7 @@ class _Mirror(LinkRun):
         session = LinkSession(link.name, link.where, link.target, on_end=end)
         super().__init__(session, RunProgress(), show)
         self._meter, self._lease = meter, lease
+        self._cycles = CycleSearch()
         self._link, self._wishes, self._stop = link, wishes, stop
         self._config, self._stack = link.config, stack
         self._clients = stack.enter_context(SUBJECTS.open(link))
@@ -318,6 +320,7 @@ class _Mirror(LinkRun):
         return any(before.get(path, stamp) != stamp for path, stamp in self._secrets.items())
 
     def _tell(self) -> None:
+        self._cycles.when_due()
         self._meter.turned()
         self._meter.in_trouble(bool(self.progress.trouble))
         link, slices = self._link, self._throttled

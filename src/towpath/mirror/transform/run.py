@@ -36,6 +36,7 @@ from towpath.records.session import LinkSession
 from towpath.records.source.beginnings import PATIENCE
 from towpath.runtime.backoff import BackOff
 from towpath.runtime.deadline import Deadline
+from towpath.runtime.garbage import CycleSearch
 from towpath.settings import LinkConfig
 from towpath.topics.subject import TOPICS
 
@@ -116,6 +117,7 @@ class _Transforming(LinkRun):
         assert wanted is not None  # noqa: S101, the command has looked
         self._link, self._file, self._wishes, self._stop = link, file, wishes, stop
         self._stack, self._meter = stack, meter
+        self._cycles = CycleSearch()
         self._clients = stack.enter_context(SUBJECTS.open(link))
         self._lease: Lease | None = None
         clients = self._clients.only(BESIDE_SCHEMAS)
@@ -204,6 +206,7 @@ class _Transforming(LinkRun):
             self._require_own()
             self.progress.trouble, moved = str(error), False
             self._stop.wait(_LOOK)
+        self._cycles.when_due()
         self._meter.turned()
         self._meter.in_trouble(bool(self.progress.trouble))
         self._show(self.progress)
