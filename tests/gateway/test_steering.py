@@ -280,7 +280,7 @@ def test_a_topic_that_is_back_and_moves_again_keeps_the_ids_of_its_era() -> None
         partitions=(PromotedPartition(partition=0, end=50, producers=producers),),
         era=1,
     )
-    routes.move(Promoted(link=LinkName("l-2"), name="p", topics=(topic,), groups=("g",), at=3))
+    routes.move(Promoted(link=LinkName("l-2"), name="again", topics=(topic,), groups=("g",), at=3))
     again = step(routes, produce(["moved"], 40), 9)
     assert again is not None
     assert codes(again.own) == {"moved": 46}

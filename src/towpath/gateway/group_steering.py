@@ -113,7 +113,8 @@ class GroupSteering:
     def _beat(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
         """Answer or relay a heartbeat of KIP-848."""
         routes, group, member = self._routes, asked.group_id, asked.member_id
-        if routes.is_interrupted and (group, member) not in routes.seen:
+        if routes.is_interrupted and (group, member) not in routes.heard:
+            routes.heard.add((group, member))
             routes.rejoining.add((group, member))
         routes.seen.saw(group, member)
         gathering, epoch = routes.gathers(group), asked.member_epoch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from uuid import UUID
 from towpath.cluster.metadata import Metadata
 from towpath.gateway.client_logins import SeenLogins
 from towpath.gateway.cut_table import CutTable
+from towpath.gateway.gateway_lease import GatewayLease
 from towpath.gateway.held_members import HeldMembers
 from towpath.gateway.seen_members import SeenMembers
 from towpath.gateway.transaction_routes import TransactionRoutes
@@ -61,18 +62,21 @@ class Routes:
         of_source: Other groups that the source has.
         is_whole: Whether all topics of the link are promoted: new groups are the target's then.
         outside: Tells whether a topic is none of the link: the source keeps it.
-        turns: How often topics moved.
+        coming: Topics whose move has begun: their leaders on the target are looked at, too.
+        turns: How often topics moved; `taken`, the names of these moves.
         table: What the cluster that served a topic before held of its producers.
         view: The promoted topics as the target tells them.
         rejoining: Members of KIP-848 that were gathered in vain: they have to join anew.
         is_interrupted: Whether a gateway before this one ended in the middle of a move: members of
-            KIP-848 may think that they have nothing, so each joins anew when it is first heard of.
+            KIP-848 may think that they have nothing, so each joins anew when it is first heard of
+            since: `heard` has those.
         early: Promoted partitions of which a batch came behind a gap: the target may know more.
         transactions: Transactional ids, and what of them is held.
         seen: Members that were heard of through this gateway.
         logins: Logins of clients that clusters accepted.
         noted: The producers whose batches passed lately, `None` while nobody wants to know.
         source_away: Whether the source does not answer: what is promoted is served without it.
+        lease: Whether anything may be sent to brokers, while several gateways promote.
     """
 
     held: frozenset[str] = frozenset()
@@ -86,17 +90,21 @@ class Routes:
     of_source: frozenset[str] = frozenset()
     is_whole: bool = False
     outside: Callable[[str], bool] = lambda _: False
+    coming: frozenset[str] = frozenset()
     turns: int = 0
+    taken: set[str] = field(default_factory=set)
     table: CutTable = field(default_factory=CutTable)
     view: Metadata | None = None
     rejoining: set[tuple[str, str]] = field(default_factory=set)
     is_interrupted: bool = False
+    heard: set[tuple[str, str]] = field(default_factory=set)
     early: set[tuple[str, int]] = field(default_factory=set)
     transactions: TransactionRoutes = field(default_factory=TransactionRoutes)
     seen: SeenMembers = field(default_factory=SeenMembers)
     logins: SeenLogins = field(default_factory=SeenLogins)
     noted: set[int] | None = None
     source_away: bool = False
+    lease: GatewayLease = field(default_factory=GatewayLease)
 
     @property
     def moving(self) -> bool:
@@ -105,7 +113,10 @@ class Routes:
         return bool(self.eras or self.gathering or self.rejoining or held or self.is_interrupted)
 
     def move(self, record: Promoted) -> None:
-        """Apply a move of topics to the target, or back."""
+        """Apply a move of topics to the target, or back, once."""
+        if record.name in self.taken:
+            return
+        self.taken.add(record.name)
         self.turns += 1
         self.table.add(record.topics)
         self.transactions.move(record.transactional)
@@ -145,6 +156,15 @@ class Routes:
         if self.gathering is not None:
             self.rejoining |= self.gathering.told
         self.held, self.gathering, self.transactions.hold = frozenset(), None, None
+
+    def interrupt(self) -> None:
+        """Note that a gateway ended in the middle of a move, and what its members may think."""
+        self.is_interrupted = True
+        self.heard.clear()
+
+    def has_all(self, copied: Set[str]) -> bool:
+        """Whether these topics, and all that were ever promoted, are promoted."""
+        return bool(self.topics) and copied | self.eras.keys() <= self.topics
 
     def moves(self, group: str) -> bool:
         """Whether the target serves a group."""

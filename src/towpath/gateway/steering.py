@@ -96,6 +96,8 @@ class Steering:
             return RequestStep(own=own)
         if not self._own.takes(asked):
             raise FrameError(f"request {asked.key} of version {asked.version} is not relayed")
+        if self._routes.lease.is_lapsed:
+            return None
         if asked.key == Api.PRODUCE:
             return self._produce(frame, asked, client)
         handler = self._handlers.get(asked.key)

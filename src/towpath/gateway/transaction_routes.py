@@ -134,6 +134,10 @@ class TransactionRoutes:
             for name, each in self._seen.items()
         }
 
+    def learn(self, seen: Mapping[str, SeenTransactional]) -> None:
+        """Take in what ids did through all gateways, this one included."""
+        self._seen.update(seen)
+
     def copy(self) -> TransactionRoutes:
         """Return a copy, for another thread."""
         seen = OrderedDict(self.seen())

@@ -21,9 +21,9 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             "no gateway of the link took the request; start `towpath gateway FILE`, and look at its"
             " log if it runs"
         ),
-        ReasonCode.PROMOTE_GATEWAYS: lambda host, pid, name: (
+        ReasonCode.PROMOTE_GATEWAYS: lambda host, pid, name, why="": (
             f"another gateway of the link may serve clients, which would go on at the source: on"
-            f" {host}, pid {pid}, named {name}; stop it"
+            f" {host}, pid {pid}, named {name}{why and f' ({why})'}; stop it"
         ),
         ReasonCode.PROMOTE_NO_RUN: lambda link="": (
             f"no run of {f'link {link}' if link else 'the link'} lives that copies the last"

@@ -100,10 +100,9 @@ def test_a_link_that_was_fenced_is_no_client() -> None:
 
 def test_another_gateway_is_named() -> None:
     sign = GatewaySign(link=LinkName("l"), name="other", host="h", pid=7, space="", started=1)
-    assert codes(obstacles.of_gateways([])) == []
-    (why,) = obstacles.of_gateways([sign])
+    why = obstacles.of_gateway(sign, "it does not answer")
     assert why.code is ReasonCode.PROMOTE_GATEWAYS
-    assert "on h, pid 7, named other" in str(why)
+    assert "on h, pid 7, named other (it does not answer); stop it" in str(why)
 
 
 def books(**changes: Any) -> LinkBooks:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 from tests.support.clients.moving import PARTITIONS, Traffic
@@ -10,6 +12,7 @@ from tests.support.here import Here
 from tests.support.kafka import end_offsets, wait_until
 from tests.support.links import Link
 from tests.support.program import Program
+from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.mirror.failback.failback import failback
 from towpath.mirror.failback.request import FailbackRequest
@@ -25,6 +28,21 @@ def served(link: Link, *faults: str) -> Program:
         program = link.start("gateway")
     wait_until(lambda: "listening on" in program.said, f"a gateway listens: {program.said}", 60)
     return program
+
+
+def another(link: Link) -> Link:
+    """Return the same link with a gateway of its own, at other addresses."""
+    folder = link.folder / "another"
+    folder.mkdir(exist_ok=True)
+    made = replace(link, folder=folder, programs=link.programs)
+    for each in re.findall(r"127\.0\.0\.1:\d+", link.gateway):
+        made.gateway = made.gateway.replace(each, f"127.0.0.1:{ports.reserve(1)[0]}")
+    return made
+
+
+def bootstrap_of(link: Link) -> str:
+    """Return where clients of a link's gateway begin."""
+    return link.gateway.split("'")[1]
 
 
 def promoted(here: Here, link: Link, *more: str) -> Any:

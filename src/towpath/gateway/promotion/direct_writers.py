@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from towpath.gateway.producer_eras import canonical, is_adopted
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.undo_errors import undone
+from towpath.ledger.entries import GatewayTask
 from towpath.ledger.link import OpenLink
 from towpath.model.nouns import TopicPartition
 from towpath.model.reasons import ReasonCode
@@ -25,7 +26,7 @@ _WATCH = 2.0
 def require_no_direct_writers(
     at: PromotionResources, link: OpenLink, places: Sequence[TopicPartition]
 ) -> None:
-    """Raise if a producer writes to the source without this gateway.
+    """Raise if a producer writes to the source without the gateways.
 
     Args:
         at: What to work with.
@@ -36,16 +37,12 @@ def require_no_direct_writers(
         ClusterError: The source does not answer.
         UndoneError: One does.
     """
-    routes = at.gateway.routes
-    at.call(lambda: setattr(routes, "noted", set()))
-    try:
-        at.stop.wait(_BEFORE)
-        before = _sequences(link, places)
-        at.stop.wait(_WATCH)
-        after = _sequences(link, places)
-        noted = at.call(lambda: set(routes.noted or ()))
-    finally:
-        at.call(lambda: setattr(routes, "noted", None))
+    at.fleet.ask(GatewayTask.NOTE)
+    at.stop.wait(_BEFORE)
+    before = _sequences(link, places)
+    at.stop.wait(_WATCH)
+    after = _sequences(link, places)
+    noted = {each for reply in at.fleet.ask(GatewayTask.NOTED) for each in reply.producers}
     for (tp, producer), sequence in after.items():
         if before.get((tp, producer)) != sequence and canonical(producer) not in noted:
             raise undone(ReasonCode.PROMOTE_DIRECT, partition=str(tp))

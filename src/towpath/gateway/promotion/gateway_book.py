@@ -15,9 +15,13 @@ from dataclasses import replace
 
 from towpath.cluster.admin.transactions import ProducerEpoch
 from towpath.cluster.data.client import Client
+from towpath.gateway.promotion.company import SILENT, Company
 from towpath.ledger.alive import is_gone, this_host, this_space
 from towpath.ledger.entries import (
+    TOGETHER,
     Entry,
+    GatewayCall,
+    GatewayReply,
     GatewaySign,
     LinkIdentity,
     Promoted,
@@ -37,12 +41,21 @@ from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
 from towpath.wire import plain
 
-_KINDS = frozenset({GatewaySign.kind, Promotion.kind, Promoted.kind})
+_KINDS = frozenset(
+    {GatewaySign.kind, Promotion.kind, Promoted.kind, GatewayCall.kind, GatewayReply.kind}
+)
 _OF_ALL = frozenset({LinkIdentity.kind, GatewaySign.kind, Promoted.kind})
 """Kinds that are read of all links."""
 _OPEN = frozenset({PromotionStage.ASKED.value, PromotionStage.RUNNING.value})
 _OLD_EPOCH = 47
 _PATIENCE = 10.0
+_NO_WORD = 120.0
+"""Seconds after which a gateway counts as lost that works on a request and says nothing of it: it
+looks at both clusters meanwhile, and holds nobody."""
+
+
+def _age(sign: GatewaySign) -> tuple[int, str]:
+    return sign.started, sign.name
 
 
 def done_state(asked: Promotion) -> PromotionStage:
@@ -64,6 +77,7 @@ class GatewayBook:
         interrupted: Whether a gateway before this one ended in the middle of a move.
         eras: How often topics went back to the source, through gateways of any link.
         left: Since when clients of this gateway may leave, in ms since 1970; 0 for never.
+        replies: The last word of each other gateway that takes part in promotions.
     """
 
     def __init__(self, link: OpenLink) -> None:
@@ -77,11 +91,15 @@ class GatewayBook:
         self._running, self._withdrawn = set[str](), set[str]()
         self._sources: dict[LinkName, ClusterId] = {}
         self.name = uuid.uuid4().hex[:16]
+        self._started = now_ms()
         self.signs: dict[str, GatewaySign] = {}
         self.promoted: dict[str, Promoted] = {}
         self.eras: dict[TopicName, int] = {}
         self.interrupted = False
         self.left = 0
+        self.replies: dict[str, GatewayReply] = {}
+        self._answers: dict[tuple[str, str], GatewayReply] = {}
+        self._company = Company(self.name)
 
     def begin(self) -> None:
         """Fence earlier gateways, announce this one in the ledger, and read which topics moved.
@@ -94,12 +112,27 @@ class GatewayBook:
         self.renew()
         for asked in [*self._asked.values()]:
             if asked.state in _OPEN:
-                done = asked.name in self.promoted
-                self.interrupted |= not done and asked.state == PromotionStage.RUNNING
-                state = done_state(asked) if done else PromotionStage.UNDONE
-                why = () if done else (Reason.of(ReasonCode.PROMOTE_ENDED),)
-                self.note(replace(asked, state=state.value, reasons=why))
+                self.interrupted |= self._settled(asked)
         self.read()
+
+    def take_over(self, name: str) -> None:
+        """Write what became of a request whose gateway was lost; from now on it cannot decide.
+
+        Raises:
+            TowpathError: The ledger cannot be read or written, or another gateway does it.
+        """
+        self.renew()
+        asked = self._asked.get(name)
+        if asked is not None and asked.state in _OPEN:
+            self._settled(asked)
+
+    def _settled(self, asked: Promotion) -> bool:
+        """Write what became of an open request; return whether it was ended in its middle."""
+        done = asked.name in self.promoted
+        state = done_state(asked) if done else PromotionStage.UNDONE
+        why = () if done else (Reason.of(ReasonCode.PROMOTE_ENDED),)
+        self.note(replace(asked, state=state.value, reasons=why))
+        return not done and asked.state == PromotionStage.RUNNING
 
     def renew(self) -> None:
         """Take the highest epoch, announce this gateway with it, and read the ledger to its end."""
@@ -121,12 +154,10 @@ class GatewayBook:
     def end(self) -> None:
         """Write to the ledger that this gateway serves no clients any more.
 
-        It takes the highest epoch for that, as gateways that began after it would wait for it else.
-        Nothing of theirs is disturbed: nobody promotes before this is told.
+        It decides nothing, so it needs no epoch, and disturbs nobody who leads a promotion.
         """
         try:
-            self._fence()
-            self._write([self._sign(over=True)])
+            self._ledger.append([self._sign(over=True)])
         finally:
             self._client.close()
 
@@ -150,8 +181,16 @@ class GatewayBook:
                     self._sources.setdefault(entry.link, entry.source_cluster)
                 case GatewaySign():
                     self.signs[entry.name] = entry
+                    self._company.heard(entry.name)
+                case GatewayReply():
+                    self.replies[entry.gateway] = entry
+                    self._answers[entry.gateway, entry.request] = entry
+                    self._company.heard(entry.gateway)
+                case GatewayCall():
+                    self._company.heard(entry.leader)
                 case Promotion():
                     self._heard(entry)
+                    self._company.heard(entry.gateway)
                 case Promoted():
                     self._moved(entry)
                 case _:
@@ -232,6 +271,9 @@ class GatewayBook:
     def forget(self, asked: Promotion) -> None:
         """Drop a request that needs no more work."""
         self._asked.pop(asked.name, None)
+        self._answers.clear()
+
+    # Other gateways
 
     def others(self) -> list[GatewaySign]:
         """Return other gateways that may still serve clients of the same topics.
@@ -239,15 +281,81 @@ class GatewayBook:
         They are of this link, or of one before it that moved some of its topics.
         """
         links = {self._link.name, *(record.link for record in self.promoted.values())}
+        signs = [each for each in self.signs.values() if each.link in links]
+        return self._company.living(signs)
+
+    def company(self) -> list[GatewaySign]:
+        """Return them, with those that ended so lately that brokers may still get something."""
+        living = self.others()
+        names = {each.name for each in living}
+        late = self._company.ended_lately() - names
+        return [*living, *(self.signs[name] for name in sorted(late) if name in self.signs)]
+
+    def takes_part(self, sign: GatewaySign) -> bool:
+        """Whether a gateway does what another one asks that leads a promotion."""
+        return sign.together >= TOGETHER and sign.link == self._link.name
+
+    def why_apart(self, sign: GatewaySign) -> str:
+        """Return why a gateway does not take part, "" for no reason."""
+        if sign.link != self._link.name:
+            return f"it is of link {sign.link}"
+        return "" if sign.together else "its version of Towpath promotes alone"
+
+    def is_held(self, name: str) -> bool:
+        """Whether brokers get nothing more of a gateway that does not answer."""
+        reply = self.replies.get(name)
+        return self._company.is_held(name, joined=reply is not None and reply.joined)
+
+    @property
+    def rank(self) -> int:
+        """How many gateways are to take a request before this one: those that began before it."""
+        signs = [each for each in (*self.others(), self._sign()) if self.takes_part(each)]
+        return [each.name for each in sorted(signs, key=_age)].index(self.name)
+
+    def led_by_others(self) -> list[Promotion]:
+        """Return the requests that other gateways work on."""
         return [
             each
-            for each in self.signs.values()
-            if each.link in links and each.name != self.name and not each.over and not is_gone(each)
+            for each in self._asked.values()
+            if each.state == PromotionStage.RUNNING and each.gateway != self.name
+            if not each.dry_run
         ]
 
+    def is_lost(self, asked: Promotion) -> bool:
+        """Whether the gateway that works on a request has ended, or is silent for too long."""
+        sign = self.signs.get(asked.gateway)
+        reply = self.replies.get(asked.gateway)
+        joined = reply is not None and reply.joined and reply.request == asked.name
+        ended = sign is None or sign.over or is_gone(sign)
+        return ended or self._company.silent(asked.gateway) > (SILENT if joined else _NO_WORD)
+
+    def answer(self, name: str, call: GatewayCall) -> GatewayReply | None:
+        """Return what a gateway answered to a call, `None` as long as it did not."""
+        found = self._answers.get((name, call.request))
+        asked = call.leader, call.number
+        return found if found is not None and (found.leader, found.number) == asked else None
+
+    def call(self, call: GatewayCall) -> None:
+        """Write what other gateways are asked to do.
+
+        Raises:
+            TowpathError: It cannot be written, or another gateway leads.
+        """
+        self._write([call])
+
+    def tell(self, entries: Sequence[Entry]) -> None:
+        """Write entries that decide nothing, whoever leads."""
+        self._ledger.append(entries)
+
+    @property
+    def read_to(self) -> int:
+        """How far the ledger was read."""
+        return self._ledger.facts_end
+
     def note(self, asked: Promotion) -> None:
-        """Write the state of a request to the ledger."""
-        self._write([replace(asked, gateway=self.name)])
+        """Write the state of a request to the ledger; rehearsals disturb nobody who leads."""
+        asked = replace(asked, gateway=self.name)
+        (self._ledger.append if asked.dry_run else self._write)([asked])
         self._asked[asked.name] = asked
 
     def reach(self, asked: Promotion, step: PromotionStep) -> None:
@@ -280,9 +388,10 @@ class GatewayBook:
             host=this_host(),
             pid=os.getpid(),
             space=this_space(),
-            started=now_ms(),
+            started=self._started,
             over=over,
             left=self.left,
+            together=TOGETHER,
         )
 
     def _write(self, entries: Sequence[Entry]) -> None:
@@ -302,8 +411,8 @@ class GatewayBook:
         except RefusedError as error:
             if error.error == _OLD_EPOCH:
                 raise LedgerError(
-                    f"another gateway of link {self._link.name} has begun after this one; stop one"
-                    " of them"
+                    f"another gateway of link {self._link.name} has begun after this one, or"
+                    " leads since"
                 ) from error
             self._who = None
             raise

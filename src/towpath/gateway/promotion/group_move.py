@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from towpath.gateway.broker_connections import BrokerConnection
-from towpath.gateway.held_members import HeldMembers
 from towpath.gateway.promotion.obstacles import of_commits
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope, take_in_new
-from towpath.gateway.promotion.undo_errors import UndoneError, missed, undone, unknown
+from towpath.gateway.promotion.undo_errors import (
+    UndoneError,
+    late_answers,
+    missed,
+    undone,
+    unknown,
+)
+from towpath.ledger.entries import GatewayTask
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import TowpathError
 from towpath.model.groups import ClientGroup, Commit
@@ -42,10 +48,10 @@ class GroupMove:
         self, at: PromotionResources, link: OpenLink, scope: PromotionScope, *, back: bool
     ) -> None:
         self._at, self._link, self._scope, self._back = at, link, scope, back
-        self._routes = at.gateway.routes
+        self._fleet, self._names = at.fleet, frozenset[str]()
 
     def present(self) -> None:
-        """Wait until this gateway has seen every member of the groups.
+        """Wait until a gateway has seen every member of the groups.
 
         Raises:
             UndoneError: One was not: it would go on where it is.
@@ -69,23 +75,23 @@ class GroupMove:
             UndoneError: One did not come in time.
         """
         scope = self._scope
-        gathering = HeldMembers(
-            frozenset(group.name for group in scope.groups),
-            others=scope.others,
-            back=self._back,
-        )
-
-        def begin() -> None:
-            self._routes.gathering = gathering
-
-        self._at.call(begin)
+        self._names = frozenset(group.name for group in scope.groups)
+        self._fleet.ask(GatewayTask.GATHER, **self._who(), back=self._back)
         patience = Deadline.after(MEMBERS)
-        self._take_in_new(gathering)
-        while not gathering.closed:
-            while left := self._missing(gathering, self._members()):
+        self._take_in_new()
+        is_closed = False
+        while not is_closed:
+            while left := self._fleet.missing(self._members()):
                 self._at.require(patience, missed(ReasonCode.PROMOTE_MEMBERS_LATE, left))
                 time.sleep(_NAP)
-            self._close(gathering, patience)
+            is_closed = self._close(patience)
+
+    def _who(self) -> dict[str, Any]:
+        """Return the groups that move and those that stay, as gateways are told."""
+        return {
+            "groups": tuple(sorted(self._names)),
+            "others": tuple(sorted(self._scope.others)),
+        }
 
     def offsets(self) -> Offsets:
         """Write the groups' offsets to the other cluster, and read them back.
@@ -121,52 +127,37 @@ class GroupMove:
             return [error.reason]
         return []
 
-    def _close(self, gathering: HeldMembers, patience: Deadline) -> None:
+    def _close(self, patience: Deadline) -> bool:
         """Hold commits, too, unless a member came that was on its way when this began.
 
         Raises:
             UndoneError: What was sent to brokers before is not answered in time.
         """
+        self._fleet.ask(GatewayTask.CLOSE, patience, late_answers(MEMBERS))
+        self._take_in_new()
+        if not self._fleet.missing(self._members()):
+            return True
+        self._fleet.ask(GatewayTask.REOPEN)
+        return False
 
-        def close() -> dict[BrokerConnection, int]:
-            gathering.closed = True
-            return self._at.gateway.drains.marks()
-
-        def reopen() -> None:
-            gathering.closed = False
-            self._at.gateway.wake()
-
-        self._at.drain(self._at.call(close), MEMBERS, patience)
-        self._take_in_new(gathering)
-        if self._missing(gathering, self._members()):
-            self._at.call(reopen)
-
-    def _take_in_new(self, gathering: HeldMembers) -> None:
+    def _take_in_new(self) -> None:
         """Let groups move that came since it was looked; from now on new ones wait.
 
         Raises:
             UndoneError: One cannot move.
         """
         scope = self._scope
-        new = take_in_new(self._link, scope, back=self._back)
+        before = self._names, scope.others
+        self._names |= take_in_new(self._link, scope, back=self._back)
         for why in scope.forbidden:
             raise UndoneError(why)
-
-        def take_in() -> None:
-            gathering.groups, gathering.others = gathering.groups | new, scope.others
-
-        self._at.call(take_in)
+        if before != (self._names, scope.others):
+            self._fleet.ask(GatewayTask.TAKE_IN, **self._who())
         # Only now, as from here on nobody is given partitions any more.
-        idle = _idle(self._members())
-        self._at.call(lambda: setattr(gathering, "idle", idle))
-
-    def _missing(
-        self, gathering: HeldMembers, members: Mapping[str, Iterable[str]]
-    ) -> dict[str, list[str]]:
-        return self._at.call(lambda: gathering.missing(members))
+        self._fleet.ask(GatewayTask.IDLE, members=_idle(self._members()))
 
     def _unseen(self, members: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-        return self._at.call(lambda: self._routes.seen.unseen(members))
+        return self._fleet.unseen(members)
 
     def _members(self) -> dict[str, dict[str, bool]]:
         """Return the members of each group, and whether they have partitions."""
@@ -181,7 +172,7 @@ class GroupMove:
         """Let members leave that this gateway led away from there, and wait for others to go.
 
         Raises:
-            UndoneError: Somebody is a member there who did not come through this gateway.
+            UndoneError: Somebody is a member there who did not come through a gateway.
         """
         groups = self._link.target.groups
         patience = Deadline.after(MEMBERS)
@@ -225,9 +216,9 @@ class GroupMove:
         ]
 
 
-def _idle(members: Mapping[str, Mapping[str, bool]]) -> dict[str, frozenset[str]]:
+def _idle(members: Mapping[str, Mapping[str, bool]]) -> dict[str, tuple[str, ...]]:
     """Return the members, by group, that have no partitions."""
     return {
-        group: frozenset(name for name, assigned in part.items() if not assigned)
+        group: tuple(name for name, assigned in part.items() if not assigned)
         for group, part in members.items()
     }

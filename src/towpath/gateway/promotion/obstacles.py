@@ -64,10 +64,11 @@ def of_logins(
                 yield Reason.of(ReasonCode.PROMOTE_LOGIN, side=side, why=why)
 
 
-def of_gateways(others: Iterable[GatewaySign]) -> Iterator[Reason]:
-    """Yield a reason for each other gateway that may still serve clients."""
-    for each in others:
-        yield Reason.of(ReasonCode.PROMOTE_GATEWAYS, host=each.host, pid=each.pid, name=each.name)
+def of_gateway(each: GatewaySign, why: str) -> Reason:
+    """Return the reason by which another gateway forbids it, whose clients would not be held."""
+    return Reason.of(
+        ReasonCode.PROMOTE_GATEWAYS, host=each.host, pid=each.pid, name=each.name, why=why
+    )
 
 
 def of_topic(

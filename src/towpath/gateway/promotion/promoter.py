@@ -12,13 +12,13 @@ from dataclasses import replace
 from towpath.access.topic_writers import told_writers
 from towpath.gateway.cluster_greeting import versions_of
 from towpath.gateway.promotion.automatic_promotion import Readiness
+from towpath.gateway.promotion.fleet import FleetFacts
 from towpath.gateway.promotion.gateway_book import done_state
 from towpath.gateway.promotion.known_producers import KnownProducers
 from towpath.gateway.promotion.leaving_gate import LeavingGate
 from towpath.gateway.promotion.link_back import copying, link_back
 from towpath.gateway.promotion.login_checks import check_logins
 from towpath.gateway.promotion.mirroring_end import close_topics
-from towpath.gateway.promotion.obstacles import of_gateways
 from towpath.gateway.promotion.promotion_attempt import PromotionAttempt
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope, scope_of
@@ -50,6 +50,7 @@ class Promoter:
         self._strays = StrayWatch(at)
         self._open: list[Promoted] = []
         self._taken = set[str]()
+        self._facts = FleetFacts()
         self._producers = KnownProducers(at)
         self._groups_known = True
         self._gate = LeavingGate(at)
@@ -144,7 +145,7 @@ class Promoter:
             TowpathError: A cluster does not answer.
         """
         at, routes = self._at, self._at.gateway.routes
-        topics = at.call(lambda: {*routes.topics})
+        topics = at.call(lambda: {*routes.topics} | routes.coming)
         if not self._at.book.promoted:
             return []
         at.see(at.link.target.topics.with_brokers(map(TopicName, topics)))
@@ -159,7 +160,11 @@ class Promoter:
         """End the mirroring of topics that may still be copied."""
         troubles, left = list[Reason](), list[Promoted]()
         away = self._source_away
+        led = {each.name for each in self._at.book.led_by_others()}
         for record in self._open:
+            if record.name in led:  # whoever leads it does it
+                left.append(record)
+                continue
             if record.back and away:  # the ledger of the link back is there
                 left.append(record)
                 continue
@@ -184,9 +189,13 @@ class Promoter:
     def promote(self, asked: Promotion) -> Promotion | None:
         """Carry out a promotion or undo it; return its outcome, `None` if it was withdrawn."""
         at, scope, link = self._at, PromotionScope({}), self._at.link
+        self._facts = FleetFacts()
         with ExitStack() as stack:
             try:
-                at.book.renew()
+                if asked.dry_run:
+                    at.book.read()
+                else:
+                    at.book.renew()
                 if not at.book.take(asked):
                     return None
                 at.link.look()
@@ -198,11 +207,11 @@ class Promoter:
                 else:
                     link = stack.enter_context(copying(at.link, name))
                     scope = self._scope(link, asked)
-                    forbidden = [*of_gateways(at.book.others()), *scope.forbidden]
+                    forbidden = [*scope.forbidden]
             except TowpathError as error:
                 forbidden = [error.reason]
             if asked.dry_run:
-                told = _first_of([*self._told(scope, link), *at.call(at.gateway.leaving.told)])
+                told = _first_of([*self._told(scope, link), *self._facts.told])
                 state = PromotionStage.TOLD.value
                 return replace(asked, state=state, told=told, reasons=tuple(forbidden[:_MOST]))
             if forbidden:
@@ -212,12 +221,15 @@ class Promoter:
 
     def _scope(self, link: OpenLink, asked: Promotion) -> PromotionScope:
         routes = self._at.gateway.routes
+        facts = self._facts = self._at.fleet.facts()
         promoted, ids = self._at.call(lambda: ({*routes.topics}, routes.transactions.copy()))
+        ids.learn(facts.seen)
         scope = scope_of(link, asked.topics, promoted, ids, back=asked.back)
         if not asked.back:
             moved = {*ids.moved} | scope.transactional
             scope.stay = self._staying(moved, promoted | scope.topics.keys())
-        check_logins(link, scope, self._at.call(routes.logins.all))
+        check_logins(link, scope, sorted(facts.logins))
+        scope.forbidden = [*facts.forbidden, *scope.forbidden]
         return scope
 
     def _staying(self, moved: Set[str], promoted: Set[str]) -> frozenset[str]:
@@ -235,7 +247,7 @@ class Promoter:
             return self._failed(asked, error.reason)
         finally:
             record = self._at.book.promoted.get(asked.name)
-            self._at.call(lambda: self._release(record))
+            self._release(asked.name, record)
             if record is not None:
                 self._taken.add(record.name)
                 self._open.append(record)
@@ -246,17 +258,13 @@ class Promoter:
         state = done_state(asked) if is_done else PromotionStage.UNDONE
         return replace(asked, state=state.value, reasons=(why,))
 
-    def _release(self, record: Promoted | None) -> None:
+    def _release(self, request: str, record: Promoted | None) -> None:
         """Let everything go on: where it moved to if it did, as before if not."""
-        routes = self._at.gateway.routes
-        if record is not None:
-            names = {each.topic for each in record.topics}
-            done = routes.topics.isdisjoint(names) if record.back else names <= routes.topics
-            if not done:
-                routes.move(record)
-            routes.gathering = None  # they are not known there, so they join anew
-        routes.undo()
-        self._at.gateway.wake()
+        at, is_lost = self._at, bool(self._at.fleet.lost)
+        if record is None:
+            at.fleet.undo()
+        owner, is_lost = (at.book.name, request), is_lost and record is None
+        at.call(lambda: at.part.release(owner, record, interrupted=is_lost))
 
     def _told(self, scope: PromotionScope, link: OpenLink) -> Iterator[str]:
         """Tell what a promotion would hold, and who is connected."""
@@ -279,11 +287,12 @@ class Promoter:
             )
         members = link.source.groups.members(scope.groups.values())
         found = {group.name: [each.id for each in part] for group, part in members.items()}
-        away = self._at.call(lambda: self._at.gateway.routes.seen.unseen(found))
+        away = self._at.fleet.unseen(found)
+        through = "through this gateway" if not self._at.book.others() else "through the gateways"
         for group, part in members.items():
             unseen = away.get(group.name, [])
             here = len(part) - len(unseen)
-            yield f"{group}: {here} of {counted(len(part), 'member')} came through this gateway"
+            yield f"{group}: {here} of {counted(len(part), 'member')} came {through}"
             yield from (
                 f"{group}: {each} does not come through it" for each in part if each.id in unseen
             )

@@ -3,7 +3,7 @@
 Until the record of it is in the ledger everything is undone by itself, whatever fails. From then on
 there is only the way forward, also for a gateway that begins after this one was killed.
 
-1. look whether all members of the groups came through this gateway
+1. all gateways of the link take part; look whether all members of the groups came through them
 2. members come to a held join, and commit before
 3. transactions that are open end, and new ones are held; then the offsets of groups are written on
    the target
@@ -33,8 +33,13 @@ from towpath.gateway.promotion.promotion_record import record_of
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope, lags
 from towpath.gateway.promotion.transaction_move import TransactionMove
-from towpath.gateway.promotion.undo_errors import UndoneError, undone, unknown
-from towpath.ledger.entries import Promoted, Promotion, PromotionStep
+from towpath.gateway.promotion.undo_errors import (
+    UndoneError,
+    late_answers,
+    undone,
+    unknown,
+)
+from towpath.ledger.entries import GatewayTask, Promoted, Promotion, PromotionStep
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, TowpathError
 from towpath.model.nouns import TopicName, TopicPartition
@@ -65,6 +70,7 @@ class PromotionAttempt:
     ) -> None:
         self._at, self._asked, self._scope, self._link = at, asked, scope, link
         self._gateway, self._book, self._routes = at.gateway, at.book, at.gateway.routes
+        self._fleet = at.fleet
         self._groups = GroupMove(at, link, scope, back=asked.back)
         self._transactions = TransactionMove(at, link, scope)
         self._budget, self._hold = Deadline.after(MEMBERS), MEMBERS
@@ -80,6 +86,7 @@ class PromotionAttempt:
         section = self._at.link.config.gateway
         assert section is not None  # noqa: S101  # a gateway runs
         self._show()
+        self._fleet.join(self._asked.name, sorted(self._scope.topics))
         self._reach(PromotionStep.BEGUN)
         self._near()
         self._groups.present()
@@ -97,13 +104,12 @@ class PromotionAttempt:
         self._reach(PromotionStep.WRITTEN)
         if not self._scope.transactional:
             self._begin_hold(float(section.hold))
-        self._at.call(self._hold_producers)
         self._drain()
         ends = self._tail()
         record = self._asked_in_time(lambda: self._record(ends))
         self._require_time("all was ready")
         self._commit(record)
-        self._at.call(lambda: self._moved(record))
+        self._at.call(lambda: self._at.part.moved(record))
         freed = time.monotonic()
         self._reach(PromotionStep.DECIDED)
         # Members are held until the run of the link brings no older offsets any more.
@@ -157,12 +163,18 @@ class PromotionAttempt:
         """Note that producers are held from now on, and for how long they may be."""
         self._held, self._hold, self._budget = time.monotonic(), hold, Deadline.after(hold)
 
-    def _hold_producers(self) -> None:
-        self._routes.held = frozenset(self._scope.topics)
-
     def _drain(self) -> None:
-        """Wait until all that went to brokers is answered."""
-        self._at.drain(self._at.call(self._gateway.drains.marks), self._hold, self._budget)
+        """Hold producers, and wait until all that went to brokers is answered."""
+        scope, seconds = self._scope, self._hold
+        self._fleet.ask(
+            GatewayTask.HOLD,
+            self._budget,
+            late_answers(seconds),
+            topics=tuple(sorted(scope.topics)),
+            others=tuple(sorted(scope.others)),
+            stay=tuple(sorted(scope.stay)),
+            copied=tuple(sorted(self._at.copied)),
+        )
 
     def _ends(self) -> tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, int]]:
         """Return where the logs end: all at the source, on the target what it cannot lose.
@@ -252,11 +264,3 @@ class PromotionAttempt:
                     break
             if record.name not in self._book.promoted:
                 raise
-
-    def _moved(self, record: Promoted) -> None:
-        routes = self._routes
-        routes.move(record)
-        self._at.bound(self._scope.others)
-        routes.transactions.stay = self._scope.stay
-        routes.held, routes.transactions.hold = frozenset(), None
-        self._gateway.wake()

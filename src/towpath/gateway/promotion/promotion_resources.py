@@ -3,56 +3,25 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from towpath.cluster.connect.exchange import Versions
 from towpath.cluster.metadata import Broker, Metadata
-from towpath.gateway.broker_connections import BrokerConnection
-from towpath.gateway.leaving_clients import LeavingClients
+from towpath.gateway.promotion.fleet import Fleet
 from towpath.gateway.promotion.gateway_book import GatewayBook
+from towpath.gateway.promotion.gateway_part import GatewayPart
+from towpath.gateway.promotion.promoting_gateway import PromotingGateway
 from towpath.gateway.promotion.undo_errors import UndoneError, undone
-from towpath.gateway.relayed_nodes import RelayedNodes
-from towpath.gateway.routes import Routes
-from towpath.gateway.write_drains import WriteDrains
 from towpath.ledger.link import OpenLink
-from towpath.model.errors import ConfigProblem, TowpathError
+from towpath.model.errors import TowpathError
 from towpath.model.reasons import ReasonCode
 from towpath.runtime import log
 from towpath.runtime.deadline import Deadline
 
-_NAP = 0.005
 T = TypeVar("T")
-
-
-class PromotingGateway(Protocol):
-    """Protocol of the gateway, as promotions use it.
-
-    Attributes:
-        routes: What is held and promoted; of the loop alone.
-        targets: The target's brokers.
-        leaving: Which clients may leave; of the loop alone.
-    """
-
-    routes: Routes
-    targets: RelayedNodes
-    leaving: LeavingClients
-
-    @property
-    def drains(self) -> WriteDrains:
-        """The connections to brokers with requests that may still write."""
-
-    def wake(self) -> None:
-        """Let waiting requests check again whether they may continue."""
-
-    def show_target(self) -> tuple[ConfigProblem, ...]:
-        """Listen for clients of the target's brokers."""
-
-    def learn_source(self, brokers: Iterable[Broker], versions: Versions) -> None:
-        """Add the brokers and request versions of a source that was away."""
 
 
 @dataclass(slots=True)
@@ -65,6 +34,8 @@ class PromotionResources:
         gateway: The gateway.
         in_loop: Calls something in the loop of the connections; before that runs, at once.
         stop: Set when the gateway shall end.
+        part: What this gateway holds and releases; of the loop alone.
+        fleet: All gateways of the link.
     """
 
     link: OpenLink
@@ -72,6 +43,11 @@ class PromotionResources:
     gateway: PromotingGateway
     in_loop: Callable[[Callable[[], None]], object] = lambda what: what()
     stop: threading.Event = field(default_factory=threading.Event)
+    part: GatewayPart = field(init=False)
+    fleet: Fleet = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.part, self.fleet = GatewayPart(self.gateway), Fleet(self)
 
     def call(self, what: Callable[[], T]) -> T:
         """Call a function in the event loop, and return its result."""
@@ -96,25 +72,6 @@ class PromotionResources:
             raise undone(ReasonCode.PROMOTE_ENDED)
         if patience.over:
             raise late
-
-    def drain(
-        self, marks: Mapping[BrokerConnection, int], seconds: float, patience: Deadline
-    ) -> None:
-        """Wait until all requests that were sent to brokers so far are answered.
-
-        Args:
-            marks: How much each connection had sent.
-            seconds: How long the patience was, for people.
-            patience: How long to wait.
-
-        Raises:
-            UndoneError: It was not answered in time.
-        """
-        what = "the brokers had answered all that was sent to them"
-        late = undone(ReasonCode.PROMOTE_LATE, hold=f"{seconds:g} s", what=what)
-        while not self.call(lambda: self.gateway.drains.drained(marks)):
-            self.require(patience, late)
-            time.sleep(_NAP)
 
     def see(self, view: Metadata) -> None:
         """Update the leaders of promoted topics on the target."""
@@ -143,8 +100,11 @@ class PromotionResources:
         routes.of_source = others
         routes.is_whole = routes.transactions.is_whole = self.is_whole()
 
+    @property
+    def copied(self) -> set[str]:
+        """The topics that the link copies, as its books have them."""
+        return {tp.topic for tp, each in self.link.books.partitions.items() if each.opened}
+
     def is_whole(self) -> bool:
         """Return whether all topics of the link are promoted; runs in the event loop."""
-        routes = self.gateway.routes
-        copied = {tp.topic for tp, each in self.link.books.partitions.items() if each.opened}
-        return bool(routes.topics) and copied | routes.eras.keys() <= routes.topics
+        return self.gateway.routes.has_all(self.copied)

@@ -9,9 +9,11 @@ from collections.abc import Collection, Iterable
 
 from towpath.gateway.gateway_counts import MoveCounts
 from towpath.gateway.promotion.automatic_promotion import AutomaticPromotion
+from towpath.gateway.promotion.fleet_follower import FleetFollower
 from towpath.gateway.promotion.gateway_book import GatewayBook, done_state
 from towpath.gateway.promotion.promoter import Promoter
-from towpath.gateway.promotion.promotion_resources import PromotingGateway, PromotionResources
+from towpath.gateway.promotion.promoting_gateway import PromotingGateway
+from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.readiness import AUTOMATIC, automatic_request
 from towpath.ledger.entries import Promotion
 from towpath.ledger.link import OpenLink
@@ -27,6 +29,8 @@ _REPEAT = 300.0
 """Seconds after which an error is told again that goes on."""
 _HEARD = 60.0
 """Seconds within which all members of groups are heard of that a gateway before this one had."""
+_TURN = 2.0
+"""Seconds for each gateway that began earlier to take a request first."""
 _VIEW = 2.0
 """Seconds after which the leaders of promoted topics are looked at again."""
 
@@ -48,6 +52,8 @@ class PromotionThread:
         self._book = GatewayBook(link)
         self._at = PromotionResources(link, self._book, gateway, stop=stop)
         self._promoter = Promoter(self._at)
+        self._follower = FleetFollower(self._at)
+        self._waiting: dict[str, float] = {}
         self._stop = stop
         self._said: dict[str, float] = {}
         self._answers = list[Promotion]()
@@ -81,11 +87,13 @@ class PromotionThread:
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start the thread."""
         self._at.in_loop = loop.call_soon_threadsafe
+        self._follower.start(self._book.read_to)
         self._thread.start()
 
     def end(self) -> None:
         """Wait for the thread, and write that this gateway serves no clients any more."""
         self._thread.join()
+        self._follower.end()
         try:
             self._book.end()
         except TowpathError as error:
@@ -94,15 +102,15 @@ class PromotionThread:
     def _listen(self) -> None:
         while not self._stop.is_set():
             try:
-                if time.monotonic() > self._interrupted:
-                    self._at.gateway.routes.is_interrupted = False
+                self._interruption()
                 self._answer()
                 asked = self._book.read(_WAIT)
+                self._take_over()
                 if self._promoter.is_behind:
                     self._tell(self._promoter.resume())
-                for each in asked:
+                for each in filter(self._is_its_turn, asked):
                     self._do(each)
-                if not asked and self._automatic.due():
+                if not asked and not self._book.rank and self._automatic.due():
                     self._do(automatic_request(self._link.name))
                 if time.monotonic() - self._viewed > _VIEW:
                     self._viewed = time.monotonic()
@@ -115,8 +123,32 @@ class PromotionThread:
                 self._tell([Reason.of(ReasonCode.ERROR, error="FAULT", text=foreign(error))])
                 self._stop.wait(_AGAIN)
 
+    def _interruption(self) -> None:
+        """End, after a while, what began when a gateway ended in the middle of a move."""
+        routes, now = self._at.gateway.routes, time.monotonic()
+        if not routes.is_interrupted:
+            self._interrupted = now + _HEARD
+        elif now > self._interrupted:
+            routes.is_interrupted = False
+
+    def _take_over(self) -> None:
+        """Write what became of requests whose gateway was lost."""
+        for each in self._book.led_by_others():
+            if self._book.is_lost(each):
+                self._stop.wait(_TURN * self._book.rank)
+                self._book.read()
+                self._book.take_over(each.name)
+
+    def _is_its_turn(self, asked: Promotion) -> bool:
+        """Whether this gateway is to take a request: the oldest one is, unless it does not."""
+        if not asked.dry_run and self._book.led_by_others():
+            return False
+        since = self._waiting.setdefault(asked.name, time.monotonic())
+        return time.monotonic() - since >= _TURN * self._book.rank
+
     def _do(self, asked: Promotion) -> None:
         # Before the answer is in the ledger, as that may fail: nobody shall do it twice.
+        self._waiting.clear()
         self._book.forget(asked)
         done = self._promoter.promote(asked)
         self._book.forget(asked)

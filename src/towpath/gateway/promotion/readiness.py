@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 
 from towpath.gateway.promotion.automatic_promotion import Readiness
-from towpath.gateway.promotion.obstacles import of_gateways
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope
 from towpath.gateway.promotion.undo_errors import missed
@@ -39,11 +38,11 @@ def readiness_of(at: PromotionResources, scope: PromotionScope) -> Readiness:
     Raises:
         ClusterError: The source does not answer.
     """
-    reasons = [*of_gateways(at.book.others()), *scope.forbidden]
+    reasons = [*scope.forbidden]
     found = at.link.source.groups.members(scope.groups.values())
     reasons += [error.reason for error in found.failed.values()]
     members = {group.name: [each.id for each in part] for group, part in found.items()}
-    away = at.call(lambda: at.gateway.routes.seen.unseen(members))
+    away = at.fleet.unseen(members)
     if away:
         reasons.append(missed(ReasonCode.PROMOTE_MEMBERS_DIRECT, away).why)
     return Readiness(reasons, any(members.values()) or any(scope.producers.values()))

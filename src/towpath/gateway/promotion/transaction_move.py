@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from towpath.cluster.admin.transactions import ProducerEpoch
 from towpath.cluster.metadata import DescribedTransaction
-from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope
-from towpath.gateway.promotion.undo_errors import UndoneError, undone
+from towpath.gateway.promotion.undo_errors import UndoneError, late_answers, undone
 from towpath.gateway.transaction_routes import TransactionHold, joined_beyond
-from towpath.ledger.entries import TRANSACTIONS_LEVEL, MovedTransactional
+from towpath.ledger.entries import TRANSACTIONS_LEVEL, GatewayTask, MovedTransactional
 from towpath.ledger.link import OpenLink
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.deadline import Deadline
@@ -38,7 +37,7 @@ class TransactionMove:
 
     def __init__(self, at: PromotionResources, link: OpenLink, scope: PromotionScope) -> None:
         self._at, self._link, self._scope = at, link, scope
-        self._ids = at.gateway.routes.transactions
+        self._fleet = at.fleet
         self._there: dict[str, ProducerEpoch] = {}
         self._ended: Described = {}
         self._hold = TransactionHold(
@@ -77,8 +76,13 @@ class TransactionMove:
             UndoneError: One did not end in time.
         """
         self._hold.groups = frozenset(group.name for group in self._scope.groups)  # also new ones
-        begun = [*_ongoing(self._describe(self._hold.ids))]
-        self._at.call(lambda: self._begin(begun))
+        self._fleet.ask(
+            GatewayTask.TRANSACTIONS,
+            topics=tuple(sorted(self._hold.topics)),
+            groups=tuple(sorted(self._hold.groups)),
+            ids=tuple(sorted(self._hold.ids)),
+            opened=tuple(_ongoing(self._describe(self._hold.ids))),
+        )
         while True:
             found = self._describe(self._all())
             left = [*_ongoing(found)]
@@ -96,7 +100,7 @@ class TransactionMove:
             UndoneError: One writes what does not move.
         """
         late = {*self._ended} - {*self._scope.transactional}
-        seen = self._at.call(self._ids.seen)
+        seen = self._fleet.seen_ids() if late else {}
         for name in sorted(late & seen.keys()):
             for topic, group in joined_beyond(seen[name], self._hold.topics, self._hold.groups):
                 about = f"transactional id {name}"
@@ -136,37 +140,22 @@ class TransactionMove:
         where = "has the same producer id on both clusters, and too high an epoch"
         raise undone(ReasonCode.PROMOTE_TRANSACTIONS, who=name, where=where)
 
-    def _begin(self, begun: Iterable[str]) -> None:
-        self._ids.opened(begun)
-        self._ids.hold = self._hold
-
     def _all(self) -> set[str]:
-        return self._at.call(lambda: self._hold.ids | self._hold.late)
+        return self._hold.ids | self._fleet.late_ids()
 
     def _describe(self, names: Iterable[str]) -> Described:
         return self._link.source.producers.described_transactions(names)
 
     def _sealed(self, patience: Deadline) -> bool:
         """Let nothing pass any more; return whether still no transaction is open."""
-
-        def seal() -> dict[BrokerConnection, int]:
-            self._hold.sealed = True
-            return self._at.gateway.drains.marks()
-
-        self._at.drain(self._at.call(seal), patience.left(), patience)
+        self._fleet.ask(GatewayTask.SEAL, patience, late_answers(patience.left()))
         found = self._describe(self._all())
-        open_ones = [*_ongoing(found)]
-
-        def done() -> None:
-            if open_ones:
-                self._hold.sealed = False
-                self._at.gateway.wake()
-            else:
-                self._ids.ended(found)
-
-        self._at.call(done)
         self._ended = found
-        return not open_ones
+        if any(_ongoing(found)):
+            self._fleet.ask(GatewayTask.UNSEAL)
+            return False
+        self._fleet.ask(GatewayTask.ENDED, ids=tuple(sorted(found)))
+        return True
 
 
 def _ongoing(found: Described) -> Iterator[str]:

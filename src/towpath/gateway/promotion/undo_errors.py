@@ -21,6 +21,12 @@ def undone(code: ReasonCode, **values: int | str) -> UndoneError:
     return UndoneError(Reason.of(code, **values))
 
 
+def late_answers(seconds: float) -> UndoneError:
+    """Return the error for brokers that did not answer in time what was sent to them."""
+    what = "the brokers had answered all that was sent to them"
+    return undone(ReasonCode.PROMOTE_LATE, hold=f"{seconds:g} s", what=what)
+
+
 def unknown(what: str, error: ClusterError) -> UndoneError:
     """Return the error for a cluster that did not answer a necessary question."""
     return undone(ReasonCode.ERROR, error=error.code, text=f"{what} unknown: {error}")

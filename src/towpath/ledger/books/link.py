@@ -23,6 +23,8 @@ from towpath.ledger.entries import (
     EntryKey,
     FirstLook,
     Foretold,
+    GatewayCall,
+    GatewayReply,
     GatewaySign,
     Journal,
     LinkIdentity,
@@ -303,7 +305,7 @@ class LinkBooks:
                 self._look(entry)
             case (
                 Dealt() | Attempt() | Released() | LinkLease() | Share() | Paced()
-                | GatewaySign() | Promotion() | Promoted()
+                | GatewaySign() | Promotion() | Promoted() | GatewayCall() | GatewayReply()
             ):  # fmt: skip
                 pass  # they concern who runs now, and gateways
             case LinkState():

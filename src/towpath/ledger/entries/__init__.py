@@ -15,6 +15,14 @@ from towpath.ledger.entries.coding import (
     encode,
 )
 from towpath.ledger.entries.foretold import Foretold
+from towpath.ledger.entries.gateways import (
+    TOGETHER,
+    GatewayCall,
+    GatewayReply,
+    GatewayTask,
+    SeenId,
+    SeenLogin,
+)
 from towpath.ledger.entries.groups import SeenGroup, SeenPosition
 from towpath.ledger.entries.ids import AwaitedIds, DecidedIds, RefusedIds
 from towpath.ledger.entries.link import (
@@ -87,6 +95,7 @@ __all__ = [
     "REVERT_LEVEL",
     "STAGES",
     "STATES_LEVEL",
+    "TOGETHER",
     "TRANSACTIONS_LEVEL",
     "TWIN_LEVEL",
     "UNCHANGED_LEVEL",
@@ -106,7 +115,10 @@ __all__ = [
     "FirstLook",
     "Foretold",
     "Gap",
+    "GatewayCall",
+    "GatewayReply",
     "GatewaySign",
+    "GatewayTask",
     "Journal",
     "LastBatch",
     "LeaseHolder",
@@ -140,6 +152,8 @@ __all__ = [
     "Runs",
     "Salvaged",
     "SeenGroup",
+    "SeenId",
+    "SeenLogin",
     "SeenPosition",
     "Session",
     "SetRate",

@@ -21,6 +21,8 @@ class GatewaySign:
         over: It has ended, and serves nobody.
         left: Since when its clients may go on at the target without it, in ms since 1970; 0 for
             never.
+        together: Whether it takes part in promotions that another gateway leads: 0 for no, as those
+            of older versions, or `TOGETHER`.
     """
 
     kind: ClassVar[str] = "gateway"
@@ -33,6 +35,7 @@ class GatewaySign:
     started: int
     over: bool = False
     left: int = 0
+    together: int = 0
 
     def about(self) -> tuple[str | int, ...]:
         """Return the parts of the entry's ledger key that follow its kind and link."""
