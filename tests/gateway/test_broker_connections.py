@@ -6,7 +6,8 @@ import asyncio
 import struct
 
 from towpath.gateway.broker_connections import BrokerConnection
-from towpath.gateway.write_drains import DOUBT, WriteDrains
+from towpath.gateway.gateway_lease import DOUBT
+from towpath.gateway.write_drains import WriteDrains
 
 
 class Wire(asyncio.Transport):

@@ -110,7 +110,11 @@ def over_pairs(
     return highest
 
 
-def run_beside(commands: Mapping[str, Sequence[str]]) -> int:
+def run_beside(
+    commands: Mapping[str, Sequence[str]],
+    again: str = "",
+    more: Mapping[str, Mapping[str, str]] | None = None,
+) -> int:
     """Run a process for each pair until all have ended, and return the highest exit code.
 
     Signals go on to all of them. What they print is printed with the label before each line. A
@@ -118,29 +122,32 @@ def run_beside(commands: Mapping[str, Sequence[str]]) -> int:
 
     Args:
         commands: The program of each pair, with its arguments.
+        again: How to start one of them again, "" for by its pair.
+        more: Further variables of each.
     """
-    family = _Family()
+    family = _Family(again)
     with forwarding(family.send):
         for label, command in commands.items():
-            family.start(label, command)
+            family.start(label, command, (more or {}).get(label, {}))
         return family.wait()
 
 
 class _Family:
     """The processes of all pairs."""
 
-    def __init__(self) -> None:
+    def __init__(self, again: str) -> None:
+        self._again = again
         self._lock, self._printing = threading.Lock(), threading.Lock()
         self._signals: list[int] = []
         self._processes: dict[str, subprocess.Popen[str]] = {}
         self._threads: list[threading.Thread] = []
         self._codes: dict[str, int] = {}
 
-    def start(self, label: str, command: Sequence[str]) -> None:
+    def start(self, label: str, command: Sequence[str], more: Mapping[str, str]) -> None:
         """Start the process of a pair, in a group of its own: a terminal's Ctrl-C comes once."""
         process = subprocess.Popen(  # noqa: S603  # our own program
             command,
-            env={**os.environ, _STARTER: "1"},
+            env={**os.environ, **more, _STARTER: "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -187,8 +194,9 @@ class _Family:
             others = len(self._processes) - len(self._codes)
             fails_alone = code and others and not self._signals
         if fails_alone:
-            again = f"to run it again, give the same command with {PAIR} {label}"
-            self._print(sys.stderr, f"pair {label} ended with exit code {code}; {again}\n")
+            which = label if self._again else f"pair {label}"
+            again = self._again or f"to run it again, give the same command with {PAIR} {label}"
+            self._print(sys.stderr, f"{which} ended with exit code {code}; {again}\n")
 
     def _pass_on(self, label: str, lines: IO[str], out: IO[str]) -> None:
         try:

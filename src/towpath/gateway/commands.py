@@ -13,6 +13,7 @@ from towpath.cluster.connect.exchange import address_text
 from towpath.gateway.cluster_greeting import look
 from towpath.gateway.config_section import gateway_section, require_adoptable
 from towpath.gateway.gateway_counts import GatewayMeter, measured
+from towpath.gateway.gateway_processes import serve_together, this_process
 from towpath.gateway.json_outputs import GatewayJson, RelayedNodeJson
 from towpath.gateway.promotion.promotion_thread import PromotionThread
 from towpath.gateway.relayed_nodes import shown
@@ -29,15 +30,17 @@ _SECOND = 1.0
 
 def gateway(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
     """Relay clients to the source until stopped, under the target's cluster id."""
-    del output  # `show` reads it from the arguments
     config = load(file)
-    log.begin(LogWanted(LogLevel.WARNING))  # connections that the gateway ends are named
+    process = this_process()
     section = gateway_section(config)
+    if section.processes > 1 and process is None:
+        return serve_together(file, section.processes, output)
+    log.begin(LogWanted(LogLevel.WARNING))  # connections that the gateway ends are named
     with stopping() as stop:
         behind = look(config)
         require_adoptable(section, behind.brokers)
         with open_link(config) as link:
-            ended = asyncio.run(_serve(link, section, behind, stop))
+            ended = asyncio.run(_serve(link, section, behind, stop, process or 0))
     counts = ended.counts
     said = f"stopped: {counts.all} connections, {counts.ended} ended by the gateway"
     show(line(said), _as_json(ended, behind))
@@ -45,7 +48,7 @@ def gateway(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
 
 
 async def _serve(
-    link: OpenLink, section: GatewayConfig, behind: Behind, stop: threading.Event
+    link: OpenLink, section: GatewayConfig, behind: Behind, stop: threading.Event, process: int
 ) -> Gateway:
     gateway = Gateway(link.config, section, behind)
     gateway.routes.source_away = behind.away is not None
@@ -65,7 +68,8 @@ async def _serve(
     meter = GatewayMeter()
     counting = asyncio.create_task(_count(meter, gateway, promotions))
     measure = lambda: measured(meter, __version__, link.name, promotions.name)  # noqa: E731
-    with served(section.metrics_address, meter, measure, key="gateway.metrics"):
+    metrics = section.metrics_address(process)
+    with served(metrics, meter, measure, key="gateway.metrics"):
         await gateway.serve(stop)
     counting.cancel()
     await asyncio.get_running_loop().run_in_executor(None, promotions.end)

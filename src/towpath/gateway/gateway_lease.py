@@ -13,12 +13,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from towpath.gateway.write_drains import DOUBT
-
 LEASE = 5.0
 """Seconds after its last sign of life for which a gateway sends requests."""
 BEAT = 1.0
 """Seconds between two signs of life."""
+DOUBT = 10.0
+"""Seconds for which a broker may still write what it got on a connection that ended."""
 MARGIN = 2.0
 """Seconds by which clocks may run apart meanwhile."""
 

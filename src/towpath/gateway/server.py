@@ -265,7 +265,8 @@ class Gateway:
     def _listen(self, at: Address, key: str, home: BrokerPlace) -> None:
         family = socket.AF_INET6 if ":" in at[0] else socket.AF_INET
         try:
-            listener = socket.create_server(at, family=family, backlog=_BACKLOG)
+            shares = self._section.processes > 1
+            listener = socket.create_server(at, family=family, backlog=_BACKLOG, reuse_port=shares)
         except (OSError, OverflowError) as error:
             said = error.strerror if isinstance(error, OSError) else "there is no such port"
             why = f"{address_text(at)} cannot be listened on: {said}"

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from towpath.gateway.broker_connections import BrokerConnection
-
-DOUBT = 10.0
-"""Seconds for which a broker may still write what it got on a connection that ended."""
+from towpath.gateway.gateway_lease import DOUBT
 
 
 class WriteDrains:

@@ -22,8 +22,13 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             " log if it runs"
         ),
         ReasonCode.PROMOTE_GATEWAYS: lambda host, pid, name, why="": (
-            f"another gateway of the link may serve clients, which would go on at the source: on"
-            f" {host}, pid {pid}, named {name}{why and f' ({why})'}; stop it"
+            (
+                f"a gateway of the link takes no part ({why}) and"
+                if why
+                else "another gateway of the link"
+            )
+            + f" may serve clients, which would go on at the source: on {host}, pid {pid}, named"
+            f" {name}; stop it"
         ),
         ReasonCode.PROMOTE_NO_RUN: lambda link="": (
             f"no run of {f'link {link}' if link else 'the link'} lives that copies the last"

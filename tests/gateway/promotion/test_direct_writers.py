@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -17,12 +17,19 @@ from tests.support.links import Link
 from towpath.cluster.data.client import Client
 from towpath.gateway.producer_eras import canonical
 from towpath.gateway.promotion.direct_writers import require_no_direct_writers
+from towpath.gateway.promotion.gateway_part import GatewayPart
 from towpath.gateway.promotion.promotion_record import record_of
 from towpath.gateway.promotion.promotion_scope import scope_of
 from towpath.gateway.promotion.undo_errors import UndoneError
 from towpath.gateway.routes import Routes
 from towpath.gateway.transaction_routes import TransactionRoutes
-from towpath.ledger.entries import Promotion, PromotionStage
+from towpath.ledger.entries import (
+    GatewayCall,
+    GatewayReply,
+    GatewayTask,
+    Promotion,
+    PromotionStage,
+)
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
@@ -53,9 +60,15 @@ def test_who_writes_without_the_gateway_is_found_by_what_grows(
     made = Link(tmp_path, source, target, new_name("direct"), timeout="10s")
     topic = create_topic(source.bootstrap, f"{made.name}.t", 1)
     tp, routes = TopicPartition(TopicName(topic), 0), Routes()
-    at: Any = SimpleNamespace(
-        gateway=SimpleNamespace(routes=routes), call=lambda what: what(), stop=threading.Event()
-    )
+    part = GatewayPart(cast("Any", SimpleNamespace(routes=routes)))
+
+    def ask(task: GatewayTask) -> list[GatewayReply]:
+        link = LinkName("l")
+        call = GatewayCall(link=link, request="", leader="", number=1, task=task.value)
+        part.do(call)
+        return [part.reply(call, "gateway")]
+
+    at: Any = SimpleNamespace(fleet=SimpleNamespace(ask=ask), stop=threading.Event())
     with open_link(load(made.file)) as link, open_link(load(made.file)) as other:
         for producer in (RELAYED, DIRECT):
             write(link, tp, producer, 0)

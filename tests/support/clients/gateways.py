@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from tests.support.clients.moving import PARTITIONS, Traffic
+from tests.support.clients.moving import PARTITIONS, Read, Traffic
 from tests.support.copying.inside import RunInside
 from tests.support.here import Here
 from tests.support.kafka import end_offsets, wait_until
@@ -103,3 +103,12 @@ def all_read(traffic: Traffic, total: int, *groups: str) -> None:
         f"all {total} are read",
         90,
     )
+
+
+def all_read_by(both: list[Traffic], total: int, *groups: str) -> None:
+    """Wait until all is read, by members at any of several gateways."""
+
+    def found(group: str) -> set[Read]:
+        return {read for each in both for read in each.read[group]}
+
+    wait_until(lambda: all(len(found(each)) >= total for each in groups), f"all {total} read", 90)

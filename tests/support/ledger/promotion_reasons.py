@@ -23,6 +23,10 @@ PROMOTIONS = {
         "another gateway of the link may serve clients, which would go on at the source: on"
         " gw-1, pid 7, named 3f2a9c1d5e6b7a80; stop it"
     ),
+    Reason.of(ReasonCode.PROMOTE_GATEWAYS, host="gw-1", pid=7, name="3f2a", why="it is late"): (
+        "a gateway of the link takes no part (it is late) and may serve clients, which would go on"
+        " at the source: on gw-1, pid 7, named 3f2a; stop it"
+    ),
     Reason.of(ReasonCode.PROMOTE_NO_RUN, link="shop"): (
         "no run of link shop lives that copies the last records; start `towpath run` with its file"
     ),

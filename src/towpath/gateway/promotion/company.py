@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from towpath.gateway.gateway_lease import BEAT, LEASE, elapsed, is_held
-from towpath.gateway.write_drains import DOUBT
+from towpath.gateway.gateway_lease import BEAT, DOUBT, LEASE, elapsed, is_held
 from towpath.ledger.alive import is_gone
 from towpath.ledger.entries import GatewaySign
 

@@ -8,28 +8,52 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 from towpath.gateway.client_logins import ClientLogin
+from towpath.gateway.promotion.gateway_book import GatewayBook
+from towpath.gateway.promotion.gateway_part import GatewayPart
 from towpath.gateway.promotion.obstacles import of_gateway
+from towpath.gateway.promotion.promoting_gateway import PromotingGateway
 from towpath.gateway.promotion.undo_errors import UndoneError, undone
 from towpath.gateway.transaction_routes import SeenTransactional
 from towpath.ledger.entries import GatewayCall, GatewayReply, GatewaySign, GatewayTask
+from towpath.ledger.link import OpenLink
 from towpath.model.errors import TowpathError
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.deadline import Deadline
 
-if TYPE_CHECKING:
-    from towpath.gateway.promotion.promotion_resources import PromotionResources
-
+T = TypeVar("T")
 _TELLS = 3.0
 """Seconds within which gateways tell of their clients."""
 _JOINS = 20.0
 """Seconds within which gateways take part, or are known to send nothing more."""
 _NAP, _WAIT = 0.005, 0.1
+
+
+class Led(Protocol):
+    """Protocol of what a fleet works with.
+
+    Attributes:
+        link: The link.
+        book: What gateways keep in the ledger.
+        gateway: This gateway.
+        part: What it holds and releases.
+    """
+
+    link: OpenLink
+    book: GatewayBook
+    gateway: PromotingGateway
+    part: GatewayPart
+
+    def call(self, what: Callable[[], T]) -> T:
+        """Call a function in the event loop, and return its result."""
+
+    def require(self, patience: Deadline, late: UndoneError) -> None:
+        """Raise if the time for the promotion is over."""
 
 
 @dataclass(slots=True)
@@ -71,7 +95,7 @@ class Fleet:
         lost: Those of them that ended meanwhile, or do not answer any more.
     """
 
-    def __init__(self, at: PromotionResources) -> None:
+    def __init__(self, at: Led) -> None:
         self._at, self._book = at, at.book
         self._request, self._number = "", 0
         self.others: dict[str, GatewaySign] = {}

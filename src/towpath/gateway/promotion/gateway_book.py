@@ -8,6 +8,8 @@ was frozen in the middle of a promotion cannot complete it behind its successor'
 from __future__ import annotations
 
 import os
+import random
+import time
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
@@ -48,10 +50,16 @@ _OF_ALL = frozenset({LinkIdentity.kind, GatewaySign.kind, Promoted.kind})
 """Kinds that are read of all links."""
 _OPEN = frozenset({PromotionStage.ASKED.value, PromotionStage.RUNNING.value})
 _OLD_EPOCH = 47
+_BEGINS, _NAP = 20, 0.3
+"""How often a gateway tries to begin while others begin, and for how long it waits at most."""
 _PATIENCE = 10.0
 _NO_WORD = 120.0
 """Seconds after which a gateway counts as lost that works on a request and says nothing of it: it
 looks at both clusters meanwhile, and holds nobody."""
+
+
+class OvertakenError(LedgerError):
+    """The error of a gateway that another one has overtaken: it cannot decide any more."""
 
 
 def _age(sign: GatewaySign) -> tuple[int, str]:
@@ -109,6 +117,17 @@ class GatewayBook:
             LedgerError: The ledger is of no use, or a newer version wrote of this link.
         """
         self._ledger.create()
+        for left in reversed(range(_BEGINS)):
+            try:
+                self._begin()
+            except OvertakenError:  # another one begins at the same time
+                if not left:
+                    raise
+                time.sleep(random.uniform(0, _NAP))  # noqa: S311  # no secret
+            else:
+                return
+
+    def _begin(self) -> None:
         self.renew()
         for asked in [*self._asked.values()]:
             if asked.state in _OPEN:
@@ -410,7 +429,7 @@ class GatewayBook:
             self._client.produce(FACTS, batch)
         except RefusedError as error:
             if error.error == _OLD_EPOCH:
-                raise LedgerError(
+                raise OvertakenError(
                     f"another gateway of link {self._link.name} has begun after this one, or"
                     " leads since"
                 ) from error

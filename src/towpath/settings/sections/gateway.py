@@ -94,9 +94,15 @@ class GatewayConfig(Section):
         " target's own brokers, which they must reach.",
     )
 
+    processes: Annotated[Count, Field(ge=1, le=64, strict=True)] = Field(
+        Count(1),
+        description="How many processes serve the clients, all at the same addresses; each is a"
+        " gateway of its own. One relays some 300 MB/s.",
+    )
+
     connections: Annotated[Count, Field(ge=1, le=1_000_000, strict=True)] = Field(
         Count(10_000),
-        description="The most connections of clients; more are closed at once.",
+        description="The most connections of clients, to each process; more are closed at once.",
     )
     memory: Annotated[Size, between("64MiB", "1024GiB")] = Field(
         Size.parse("1GiB"),
@@ -107,14 +113,21 @@ class GatewayConfig(Section):
     metrics: Annotated[str, AfterValidator(listen_address)] | None = Field(
         None,
         description="HOST:PORT where `towpath gateway` serves its metrics under `/metrics`, such as"
-        " `127.0.0.1:9405`; another one than `metrics.listen`, where the run serves its own."
+        " `127.0.0.1:9405`; another one than `metrics.listen`, where the run serves its own. The"
+        " second process has the next port, and so on."
         " Default: not served.",
     )
 
-    @property
-    def metrics_address(self) -> tuple[str, int] | None:
-        """Host and port where metrics are served, `None` if they are not."""
-        return host_and_port(self.metrics) if self.metrics else None
+    def metrics_address(self, process: int = 0) -> tuple[str, int] | None:
+        """Return host and port where a process serves its metrics, `None` if they are not served.
+
+        Args:
+            process: Which one of several, from 0 on.
+        """
+        if self.metrics is None:
+            return None
+        host, port = host_and_port(self.metrics)
+        return host, port + process
 
     @property
     def promote_at(self) -> str | int:
@@ -157,6 +170,21 @@ class GatewayConfig(Section):
                 "`adopt` and `after: leave` exclude each other: adopted consumers may hold leader"
                 " epochs of the source, which the target's own brokers would take for their own;"
                 " restart the clients at a gateway without `adopt`, then let them leave"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _shares_clients(self) -> Self:
+        if self.processes > 1 and self.after == "leave":
+            raise ValueError(
+                "`processes` and `after: leave` exclude each other: connections of one client come"
+                " to several processes, of which none knows whether it has all that it sent"
+                " answered; let one process serve"
+            )
+        if self.processes > 1 and self.adopt:
+            raise ValueError(
+                "`processes` and `adopt` exclude each other: that was not tried; let one process"
+                " serve"
             )
         return self
 

@@ -1,0 +1,132 @@
+"""One of two gateways is killed or frozen while topics move: nothing is lost, doubled or held."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from tests.support.clients.gateways import (
+    all_read_by,
+    another,
+    bootstrap_of,
+    ends_of,
+    go_on,
+    moved,
+    promoted,
+    served,
+)
+from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
+from tests.support.here import Here
+from tests.support.kafka import create_topic, wait_until
+from tests.support.links import Link, end
+from tests.support.program import Program
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
+LEADER, FOLLOWER = 0, 1
+WRITES = {LEADER: 70, FOLLOWER: 40}
+"""About how often each writes until a promotion is done, before and behind each time."""
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("who", [LEADER, FOLLOWER])
+@pytest.mark.parametrize("part", range(4))
+def test_a_gateway_that_is_killed_around_a_write_of_its_part_loses_nothing(
+    gateway_link: Link, here: Here, who: int, part: int
+) -> None:
+    link, states = gateway_link, dict[int, str]()
+    run = link.run_inside()
+    for step in range(3 + part, WRITES[who], 8):
+        topic = create_topic(link.source.bootstrap, f"{link.name}.s{step}", PARTITIONS)
+        wait_until(lambda: end(link.target, topic) >= 0, f"the run finds it: {run.said}", 240)  # noqa: B023
+        states[step] = killed_around(link, here, topic, who, step)
+    print(states)  # noqa: T201
+
+
+def killed_around(link: Link, here: Here, topic: str, who: int, step: int) -> str:
+    """Kill one of two gateways around a write; return what became of the first request."""
+    both = [link, another(link)]
+    faults = [(f"kill={step}",) if each == who else () for each in (LEADER, FOLLOWER)]
+    gateways = [served(each, *more) for each, more in zip(both, faults, strict=True)]
+    traffic = [Traffic(bootstrap_of(each), topic) for each in both]
+    group = f"{link.name}-{step}"
+    try:
+        begun(link, traffic, group, topic)
+        asked = link.start("promote", "--topics", topic, "-o", "json")
+        asked.wait(150)
+        died = not gateways[who].running
+        gateways[who].close()
+        count = len(traffic[1 - who].read[group])
+        survives = lambda: len(traffic[1 - who].read[group]) > count + 30  # noqa: E731
+        wait_until(survives, f"clients of the other one go on: {gateways[1 - who].said}", 90)
+        gateways[who] = served(both[who])
+        state = str(asked.json["state"])
+        if state != "promoted":
+            moved(here, link, "promote", "promoted", "--topics", topic)
+        ended(link, traffic, group)
+    finally:
+        for each in traffic:
+            each.close()
+        for gateway in gateways:
+            gateway.close()
+    return state if died else f"{state}, not killed"
+
+
+def begun(link: Link, traffic: list[Traffic], group: str, topic: str) -> None:
+    """Let clients write and read through both gateways."""
+    for number, each in enumerate(traffic):
+        each.write(number)
+        each.join(group, **{"group.protocol": "consumer"})
+    wait_until(lambda: all(len(each.read[group]) > 20 for each in traffic), "all read", 90)
+    wait_until(lambda: end(link.target, topic) > 20, "the run copies", 240)
+
+
+def ended(link: Link, traffic: list[Traffic], group: str) -> None:
+    """All that was written is on the target, once and in order, and is read."""
+    for each in traffic:
+        go_on(each, group)
+    for each in traffic:
+        each.end_writing()
+    sent = traffic[0].sent | traffic[1].sent
+    all_read_by(traffic, sum(sent.values()), group)
+    require_whole(Traffic("", traffic[0].topic, sent=sent), link.target.bootstrap)
+
+
+def frozen(gateway: Program, seconds: float) -> None:
+    """Freeze a gateway for a while."""
+    os.killpg(gateway.pid, signal.SIGSTOP)
+    time.sleep(seconds)
+    os.killpg(gateway.pid, signal.SIGCONT)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("who", [LEADER, FOLLOWER])
+@pytest.mark.parametrize("after", [0.5, 2.0, 3.5, 5.0])
+def test_a_gateway_that_is_frozen_while_topics_move_sends_nothing_when_it_wakes_up(
+    gateway_link: Link, here: Here, who: int, after: float
+) -> None:
+    link, both = gateway_link, [gateway_link, another(gateway_link)]
+    topic = create_topic(link.source.bootstrap, f"{link.name}.frozen", PARTITIONS)
+    link.run_inside()
+    gateways = [served(each) for each in both]
+    traffic = [Traffic(bootstrap_of(each), topic) for each in both]
+    group = f"{link.name}-group"
+    try:
+        begun(link, traffic, group, topic)
+        asked = link.start("promote", "-o", "json")
+        wait_until(lambda: "gathered" in asked.said or not asked.running, "it goes on", 60)
+        time.sleep(after / 10)
+        frozen(gateways[who], 25)
+        asked.wait(150)
+        if asked.json["state"] != "promoted":
+            promoted(here, link)
+        ends = ends_of(link.source, topic)
+        ended(link, traffic, group)
+        assert ends_of(link.source, topic) == ends, "nothing came to the source any more"
+    finally:
+        for each in traffic:
+            each.close()
+        for gateway in gateways:
+            gateway.close()
