@@ -21,6 +21,7 @@ from towpath.cluster.metadata import Broker
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.config_section import gateway_section, require_adoptable
 from towpath.gateway.cut_table import CutTable, CutVerdict
+from towpath.gateway.fetch_requests import Positions
 from towpath.gateway.frames import FrameError, head
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.produce_requests import batches, opened, part
@@ -96,6 +97,7 @@ class Client:
 
     def __init__(self, home: BrokerPlace) -> None:
         self.home, self.whole_at, self.name = home, 0, ("h", "c")
+        self.positions: Positions = {}
 
 
 def fetched(home: BrokerPlace, *, adopts: bool) -> RequestStep:

@@ -18,11 +18,14 @@ from kafka.protocol.metadata import ApiVersionsResponse
 from tests.support.messages.asking import version_question
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.broker_connections import BrokerConnection
-from towpath.gateway.client_connection import ClientConnection
+from towpath.gateway.client_connection import ClientConnection, ClientSteering
+from towpath.gateway.frames import Head
 from towpath.gateway.gateway_counts import ConnectionCounts
 from towpath.gateway.leaving_clients import ClientName, LeavingClients
 from towpath.gateway.own_answers import OwnAnswers
+from towpath.gateway.recoding import LATE, LateAnswer
 from towpath.gateway.relayed_nodes import RelayedNodes
+from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.routes import SOURCE, BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import Steering
 from towpath.model.nouns import ClusterId
@@ -65,13 +68,23 @@ class NoBroker:
         del leg
 
 
-async def serving(seen: Seen, broker: int | None = None) -> asyncio.Server:
+class LateSteering:
+    """Relays everything, and lets each answer come late."""
+
+    def step(self, frame: bytearray, asked: Head, client: ClientConnection) -> RequestStep:
+        del asked
+        return RequestStep(sends=(Sent(client.home, frame, lambda f, _: LateAnswer(f)),))
+
+
+async def serving(
+    seen: Seen, broker: int | None = None, steering: ClientSteering | None = None
+) -> asyncio.Server:
     """Listen for clients, with no broker behind, or one at a port."""
     loop, routes = asyncio.get_running_loop(), Routes()
     nodes = RelayedNodes("h", 1, {}, lambda *_: None)
     answers = dict.fromkeys(Cluster, AnswerChanges(nodes, ClusterId("c")))
     leaving = LeavingClients(routes, loop.time)
-    steering = Steering(OwnAnswers(TAKEN), answers, routes, lambda: None, leaving)
+    steers = steering or Steering(OwnAnswers(TAKEN), answers, routes, lambda: None, leaving)
 
     def client() -> ClientConnection:
         def connect(of: ClientConnection, _: BrokerPlace) -> BrokerConnection:
@@ -81,7 +94,7 @@ async def serving(seen: Seen, broker: int | None = None) -> asyncio.Server:
                 made.opening = loop.create_task(opened(opening))
             return made
 
-        return ClientConnection(SOURCE, connect, steering, seen)
+        return ClientConnection(SOURCE, connect, steers, seen)
 
     return await loop.create_server(client, "127.0.0.1", 0)
 
@@ -109,9 +122,14 @@ def ask(port: int, frame: bytes) -> bytes:
         return connection.recv(1 << 16)
 
 
-def played(seen: Seen, client: Callable[[int], object], broker: int | None = None) -> object:
+def played(
+    seen: Seen,
+    client: Callable[[int], object],
+    broker: int | None = None,
+    steering: ClientSteering | None = None,
+) -> object:
     async def play() -> object:
-        server = await serving(seen, broker)
+        server = await serving(seen, broker, steering)
         port = server.sockets[0].getsockname()[1]
         found = await asyncio.get_running_loop().run_in_executor(None, client, port)
         server.close()
@@ -210,6 +228,20 @@ def test_a_client_is_not_told_that_a_broker_closed_a_connection_that_owed_nothin
         answers = played(seen, ask_slowly, broker)
     assert answers == [(4).to_bytes(4, "big") + n.to_bytes(4, "big") for n in range(2)] + [b""]
     assert seen.why == [""], "the third request was not answered, so its client is told"
+
+
+def test_an_answer_may_come_late() -> None:
+    """Where a broker says at once, each time, that there is nothing yet."""
+
+    def ask_once(port: int) -> float:
+        begun = time.monotonic()
+        assert ask(port, list_groups(0)) == (4).to_bytes(4, "big") + bytes(4)
+        return time.monotonic() - begun
+
+    with short_broker(answers=1) as broker:
+        took = played(Seen(), ask_once, broker, LateSteering())
+    assert isinstance(took, float)
+    assert took >= LATE - 0.01
 
 
 def test_a_client_is_known_by_its_host_and_its_client_id() -> None:

@@ -23,6 +23,7 @@ from tests.support.clients.promoted_routes import (
 from towpath.cluster.metadata import Broker
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.cut_table import SentBatch
+from towpath.gateway.fetch_requests import Positions
 from towpath.gateway.frames import head
 from towpath.gateway.gateway_counts import LeavingCounts
 from towpath.gateway.leaving_clients import (
@@ -47,6 +48,9 @@ class Client:
     home = AT_SOURCE
     whole_at = 0
     name = ME
+
+    def __init__(self) -> None:
+        self.positions: Positions = {}
 
 
 class Clock:

@@ -44,6 +44,7 @@ from tests.support.clients.promoted_routes import (
 )
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from towpath.gateway.client_logins import ClientLogin, LoginState
+from towpath.gateway.fetch_requests import Positions
 from towpath.gateway.frames import FrameError, head
 from towpath.gateway.leaving_clients import ClientName, LeavingClients
 from towpath.gateway.request_steps import RequestStep
@@ -60,6 +61,7 @@ class Client:
     home: BrokerPlace = AT_SOURCE
     whole_at: int = 0
     name: ClientName = ("h", "c")
+    positions: Positions = field(default_factory=dict)
     login: LoginState = field(default_factory=lambda: LoginState(is_proven=True))
     proofs: list[bytes] = field(default_factory=list)
 

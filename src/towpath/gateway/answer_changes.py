@@ -21,7 +21,7 @@ from towpath.cluster.messages import (
 )
 from towpath.cluster.metadata import Broker
 from towpath.gateway.apis import Api
-from towpath.gateway.fetch_answers import without_epochs
+from towpath.gateway.fetch_answers import Ahead, without_epochs
 from towpath.gateway.recoding import Change, recoded
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.share_answers import without_leaders
@@ -80,6 +80,14 @@ class AnswerChanges:
     def change_of(self, key: int) -> Change | None:
         """Return the function that changes the answers to a request, `None` for no change."""
         return self._changes.get(key)
+
+    def fetched(self, ahead: Ahead) -> Change:
+        """Return the function that changes the answer to a Fetch from mirror topics.
+
+        Args:
+            ahead: See `without_epochs`.
+        """
+        return partial(without_epochs, shown=self._nodes.shown, ahead=ahead)
 
     def direct(self, key: int) -> Change:
         """Return the function that changes Metadata or FindCoordinator for a client that leaves.

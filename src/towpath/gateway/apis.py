@@ -34,6 +34,7 @@ class Api(IntEnum):
     API_VERSIONS = 18
     CREATE_TOPICS = 19
     DELETE_TOPICS = 20
+    DELETE_RECORDS = 21
     INIT_PRODUCER_ID = 22
     ADD_PARTITIONS_TO_TXN = 24
     ADD_OFFSETS_TO_TXN = 25
@@ -45,6 +46,8 @@ class Api(IntEnum):
     INCREMENTAL_ALTER_CONFIGS = 44
     OFFSET_DELETE = 47
     DESCRIBE_CLUSTER = 60
+    DESCRIBE_TRANSACTIONS = 65
+    LIST_TRANSACTIONS = 66
     CONSUMER_GROUP_HEARTBEAT = 68
     SHARE_GROUP_HEARTBEAT = 76
     SHARE_FETCH = 78
@@ -71,7 +74,7 @@ _NEWEST: Mapping[int, int] = {
     Api.API_VERSIONS: 4,
     Api.CREATE_TOPICS: 7,
     Api.DELETE_TOPICS: 6,
-    21: 2,  # DeleteRecords
+    Api.DELETE_RECORDS: 2,
     Api.INIT_PRODUCER_ID: 5,
     Api.ADD_PARTITIONS_TO_TXN: 3,
     Api.ADD_OFFSETS_TO_TXN: 3,
@@ -92,8 +95,8 @@ _NEWEST: Mapping[int, int] = {
     51: 0,  # AlterUserScramCredentials
     Api.DESCRIBE_CLUSTER: 0,
     61: 0,  # DescribeProducers
-    65: 0,  # DescribeTransactions
-    66: 2,  # ListTransactions
+    Api.DESCRIBE_TRANSACTIONS: 0,
+    Api.LIST_TRANSACTIONS: 2,
     Api.CONSUMER_GROUP_HEARTBEAT: 1,
     69: 1,  # ConsumerGroupDescribe
     Api.SHARE_GROUP_HEARTBEAT: 1,

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_logins import LoginState
+from towpath.gateway.fetch_requests import Positions
 from towpath.gateway.frames import (
     LARGEST,
     LARGEST_LOGIN,
@@ -26,6 +27,7 @@ from towpath.gateway.frames import (
 )
 from towpath.gateway.gateway_counts import ConnectionCounts
 from towpath.gateway.leaving_clients import ClientName
+from towpath.gateway.recoding import LATE, LateAnswer
 from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.retiring import Retiring
 from towpath.gateway.routes import BrokerPlace
@@ -66,6 +68,7 @@ class _Due:
         answers: Those of brokers, in the order of the requests to them.
         left: How many of them have not come.
         whole: The answer for the client, once it is there.
+        is_late: Whether it is kept for a moment.
     """
 
     step: RequestStep
@@ -73,6 +76,7 @@ class _Due:
     answers: list[bytes | bytearray | None] = field(default_factory=list)
     left: int = 0
     whole: bytes | bytearray | None = None
+    is_late: bool = False
 
 
 class ClientConnection(asyncio.Protocol):
@@ -88,6 +92,7 @@ class ClientConnection(asyncio.Protocol):
     Attributes:
         home: See above.
         whole_at: How many promotions there were when it last named all partitions of a Fetch.
+        positions: The offsets that it asked for last, where it reads mirror topics.
         login: Its login.
         name: The host and the client id, empty before the first request.
     """
@@ -103,6 +108,7 @@ class ClientConnection(asyncio.Protocol):
     ) -> None:
         self.home, self.whole_at, self.login = home, 0, LoginState(is_proven=not logs_in)
         self.name: ClientName = "", ""
+        self.positions: Positions = {}
         self._retiring: Retiring | None = None
         self._connect, self._steering, self._told = connect, steering, told
         self._frames = Frames(SMALLEST, LARGEST_LOGIN if logs_in else LARGEST)
@@ -338,12 +344,19 @@ class ClientConnection(asyncio.Protocol):
             self.end("")
         else:
             due.whole = due.answers[0]
+            if isinstance(due.whole, LateAnswer):
+                due.is_late = True
+                asyncio.get_running_loop().call_later(LATE, self._ripe, due)
+        self._give()
+
+    def _ripe(self, due: _Due) -> None:
+        due.is_late = False
         self._give()
 
     def _give(self) -> None:
         while self._due and not self._is_over:
             due = self._due[0]
-            if due.left or due.whole is None:
+            if due.left or due.whole is None or due.is_late:
                 return
             self._due.popleft()
             if not due.step.silent:

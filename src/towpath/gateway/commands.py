@@ -15,6 +15,7 @@ from towpath.gateway.config_section import gateway_section, require_adoptable
 from towpath.gateway.gateway_counts import GatewayMeter, measured
 from towpath.gateway.gateway_processes import serve_together, this_process
 from towpath.gateway.json_outputs import GatewayJson, RelayedNodeJson
+from towpath.gateway.mirror_watch import MirrorWatch
 from towpath.gateway.promotion.promotion_thread import PromotionThread
 from towpath.gateway.relayed_nodes import shown
 from towpath.gateway.server import Behind, Gateway
@@ -64,6 +65,10 @@ async def _serve(
     for number, node in gateway.nodes:
         at, real = address_text(node.shown), address_text(node.broker)
         out.print(line(f"  broker {shown(number)} at {at} is broker {number} at {real}"))
+    watch = None
+    if gateway.routes.mirror is not None:
+        watch = MirrorWatch(link.config, gateway, gateway.routes.mirror, stop)
+        watch.start(asyncio.get_running_loop().call_soon_threadsafe)
     promotions.start(asyncio.get_running_loop())
     meter = GatewayMeter()
     counting = asyncio.create_task(_count(meter, gateway, promotions))
@@ -72,6 +77,8 @@ async def _serve(
     with served(metrics, meter, measure, key="gateway.metrics"):
         await gateway.serve(stop)
     counting.cancel()
+    if watch is not None:
+        watch.end()
     await asyncio.get_running_loop().run_in_executor(None, promotions.end)
     return gateway
 

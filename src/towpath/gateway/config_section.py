@@ -10,6 +10,7 @@ from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings import LinkConfig
 from towpath.settings.address import host_and_port
 from towpath.settings.sections.gateway import GatewayConfig
+from towpath.settings.sections.groups import GroupsConfig
 
 
 def gateway_section(config: LinkConfig) -> GatewayConfig:
@@ -31,7 +32,41 @@ def gateway_section(config: LinkConfig) -> GatewayConfig:
         )
         raise ConfigError((ConfigProblem("source.tls.cert", why),))
     _require_another_way(config, config.gateway)
+    if config.gateway.reads_target:
+        _require_readable_target(config)
     return config.gateway
+
+
+def _require_readable_target(config: LinkConfig) -> None:
+    """Raise if clients of a link cannot read its mirror topics while they write to the source.
+
+    Raises:
+        ConfigError: They log in, would get rights of the link, or find topics under other names.
+    """
+    problems = []
+    for side, cluster in (("source", config.source), ("target", config.target)):
+        if cluster.sasl is not None:
+            why = (
+                "is `target`, and a connection of a client leads to both clusters then; a login"
+                f" (`{side}.sasl`) is good for one. Leave it at `source`, or give the gateway"
+                f" listeners of both clusters without SASL (docs/gateway.md)"
+            )
+            problems.append(ConfigProblem("gateway.reads", why))
+    if config.target.tls is not None and config.target.tls.cert is not None:
+        why = (
+            "is a certificate with which brokers would take every client of the gateway for"
+            " Towpath; with `gateway.reads: target` it needs a listener of the target without"
+            " client certificates"
+        )
+        problems.append(ConfigProblem("target.tls.cert", why))
+    if not config.topics.keeps_names:
+        why = "gives topics other names; with `gateway.reads: target` clients would not find them"
+        problems.append(ConfigProblem("topics.rename", why))
+    if config.groups is not None and config.groups.rename != GroupsConfig().rename:
+        why = "gives groups other names; with `gateway.reads: target` they must keep theirs"
+        problems.append(ConfigProblem("groups.rename", why))
+    if problems:
+        raise ConfigError(tuple(problems))
 
 
 def _require_another_way(config: LinkConfig, section: GatewayConfig) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from towpath.gateway.frame_walks import INT, PREFIX, FrameWalk
 from towpath.gateway.frames import FrameError
+from towpath.gateway.recoding import LateAnswer
 
 _FLEXIBLE, _WITH_IDS, _WITH_SESSIONS, _WITH_START, _WITH_REPLICA = 12, 13, 7, 5, 11
 _LENGTH_AT, _EPOCH_AT, _MAGIC_AT = 8, 12, 16
@@ -19,24 +20,33 @@ _NO_EPOCH = b"\xff\xff\xff\xff"
 _OVERHEAD = 12
 """Bytes of a batch before those that its length counts."""
 _LEADER_TAG = 1
+_PARTITION = struct.Struct(">ih")
+_OUT_OF_RANGE = 1
+Ahead = Callable[[bytes, int], bool]
 
 
 class _Walk(FrameWalk):
     """A walk through one answer."""
 
-    __slots__ = ("shown",)
+    __slots__ = ("ahead", "late", "shown", "topic")
 
-    def __init__(self, data: bytearray, version: int, shown: Callable[[int], int]) -> None:
+    def __init__(
+        self, data: bytearray, version: int, shown: Callable[[int], int], ahead: Ahead | None
+    ) -> None:
         super().__init__(data, PREFIX.size, version, flexible=version >= _FLEXIBLE)
-        self.shown = shown
+        self.shown, self.ahead = shown, ahead
+        self.topic, self.late = b"", False
 
     def answer(self) -> None:
         self.tags()
         self.at += 4 + (6 if self.version >= _WITH_SESSIONS else 0)  # throttle; error, session
-        self.topics(self._partition, by_id=self.version >= _WITH_IDS)
+        named = self._named if self.ahead is not None else None
+        self.topics(self._partition, by_id=self.version >= _WITH_IDS, named=named)
         self.tags()
 
     def _partition(self) -> None:
+        if self.ahead is not None:
+            self._judge(self.ahead)
         self.at += 4 + 2 + 8 + 8 + (8 if self.version >= _WITH_START else 0)
         for _ in range(self.count()):  # aborted transactions
             self.at += 16
@@ -48,6 +58,16 @@ class _Walk(FrameWalk):
             strip_epochs(self.data, self.at, self.at + size)
             self.at += size
         self.tags(self._leader)
+
+    def _named(self, topic: bytes) -> None:
+        self.topic = topic
+
+    def _judge(self, ahead: Ahead) -> None:
+        """Take an offset that is still to be copied for one without records."""
+        number, error = _PARTITION.unpack_from(self.data, self.at)
+        if error == _OUT_OF_RANGE and ahead(self.topic, number):
+            _PARTITION.pack_into(self.data, self.at, number, 0)
+            self.late = True
 
     def _node(self) -> None:
         (node,) = INT.unpack_from(self.data, self.at)
@@ -61,25 +81,32 @@ class _Walk(FrameWalk):
             self.no_epoch()
 
 
-def without_epochs(frame: bytearray, version: int, shown: Callable[[int], int]) -> bytearray:
+def without_epochs(
+    frame: bytearray,
+    version: int,
+    shown: Callable[[int], int],
+    ahead: Ahead | None = None,
+) -> bytearray:
     """Remove the leader epochs from a Fetch answer, and replace the node ids.
 
     Args:
         frame: The answer with its size; it is changed.
         version: Its version, 4 to 15.
         shown: The id under which clients know a broker.
+        ahead: Tells of a topic, as it stands in requests, and a partition, whether an offset that
+            is out of range is still to be copied: it is answered without records, and late.
 
     Raises:
         FrameError: It is no such answer.
     """
-    walk = _Walk(frame, version, shown)
+    walk = _Walk(frame, version, shown, ahead)
     try:
         walk.answer()
     except (struct.error, IndexError) as error:
         raise FrameError(f"an answer to Fetch version {version} that ends early") from error
     if walk.at != len(frame):
         raise FrameError(f"an answer to Fetch version {version} that ends elsewhere")
-    return frame
+    return LateAnswer(frame) if walk.late else frame
 
 
 def strip_epochs(data: bytearray, at: int, end: int) -> None:

@@ -12,44 +12,66 @@ import struct
 from towpath.gateway.frame_walks import FrameWalk
 from towpath.gateway.frames import FrameError, head
 
-_FLEXIBLE, _WITH_IDS, _WITH_EPOCHS, _WITH_SESSIONS, _WITHOUT_REPLICA = 12, 13, 9, 7, 15
+WITH_IDS = 13
+"""The first version that names topics by their ids."""
+FLEXIBLE = 12
+"""The first version in the compact form of KIP-482."""
+_WITH_EPOCHS, _WITH_SESSIONS, _WITHOUT_REPLICA = 9, 7, 15
+_WITH_START = 5
+_OFFSET = struct.Struct(">q")
+Positions = dict[tuple[bytes, int], int]
+"""Offsets that are asked for, by topic, as its name or id stands in requests, and partition."""
 
 
 class _Walk(FrameWalk):
     """A walk through one request."""
 
-    __slots__ = ()
+    __slots__ = ("positions", "topic")
+
+    positions: Positions | None
+    topic: bytes
 
     def request(self) -> None:
         self.tags()
         self.at += 0 if self.version >= _WITHOUT_REPLICA else 4
         self.at += 4 + 4 + 4 + 1  # longest wait, smallest and largest answer, isolation
         self.at += 8 if self.version >= _WITH_SESSIONS else 0
-        self.topics(self._partition, by_id=self.version >= _WITH_IDS)
+        named = self._named if self.positions is not None else None
+        self.topics(self._partition, by_id=self.version >= WITH_IDS, named=named)
+
+    def _named(self, topic: bytes) -> None:
+        self.topic = topic
 
     def _partition(self) -> None:
-        self.at += 4
-        self.no_epoch()
-        self.at += 8
-        if self.version >= _FLEXIBLE:  # the epoch of the record before
+        number = self.number()
+        if self.version >= _WITH_EPOCHS:
             self.no_epoch()
-        self.at += 8 + 4
+        if self.positions is not None:
+            (self.positions[self.topic, number],) = _OFFSET.unpack_from(self.data, self.at)
+        self.at += 8
+        if self.version >= FLEXIBLE:  # the epoch of the record before
+            self.no_epoch()
+        self.at += (8 if self.version >= _WITH_START else 0) + 4
         self.tags()
 
 
-def without_leader_epochs(frame: bytearray, version: int) -> bytearray:
+def without_leader_epochs(
+    frame: bytearray, version: int, positions: Positions | None = None
+) -> bytearray:
     """Remove the leader epochs from a Fetch request.
 
     Args:
         frame: The request with its size; it is changed.
         version: Its version, 4 to 15.
+        positions: Where to note the offsets that it asks for.
 
     Raises:
         FrameError: It is no such request.
     """
-    if version < _WITH_EPOCHS:
+    if version < _WITH_EPOCHS and positions is None:
         return frame
-    walk = _Walk(frame, head(frame).end, version, flexible=version >= _FLEXIBLE)
+    walk = _Walk(frame, head(frame).end, version, flexible=version >= FLEXIBLE)
+    walk.positions = positions
     try:
         walk.request()
     except (struct.error, IndexError) as error:

@@ -53,18 +53,28 @@ class FrameWalk:
                 seen(tag)
             self.at = end
 
-    def topics(self, partition: Callable[[], None], *, by_id: bool) -> None:
+    def topics(
+        self,
+        partition: Callable[[], None],
+        *,
+        by_id: bool,
+        named: Callable[[bytes], None] | None = None,
+    ) -> None:
         """Pass an array of topics, each with partitions, as Fetch has it.
 
         Args:
             partition: Passes a partition.
             by_id: Whether topics have ids in place of names.
+            named: Called with each id, or name as it is encoded.
         """
         for _ in range(self.count()):
+            begin = self.at
             if by_id:
                 self.at += _ID
             else:
                 self.text()
+            if named is not None:
+                named(bytes(self.data[begin : self.at]))
             for _ in range(self.count()):
                 partition()
             self.tags()

@@ -15,7 +15,15 @@ from towpath.model.reasons import Reason, ReasonCode
 
 _WAYS = "promote", "revert"
 _OUTCOMES = "done", "undone", "refused"
-_CODES = ReasonCode.PROMOTE_STRAY.value, ReasonCode.PROMOTE_OPEN.value, ReasonCode.ERROR.value
+_CODES = tuple(
+    code.value
+    for code in (
+        ReasonCode.PROMOTE_STRAY,
+        ReasonCode.PROMOTE_GROUP_STRAY,
+        ReasonCode.PROMOTE_OPEN,
+        ReasonCode.ERROR,
+    )
+)
 
 
 @dataclass(slots=True)

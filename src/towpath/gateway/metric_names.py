@@ -64,8 +64,8 @@ SILENT = summary(
 TROUBLES = counter(
     "towpath_gateway_troubles_total",
     "troubles",
-    "What somebody must see to, by its code: `PROMOTE_STRAY`, `PROMOTE_OPEN`, or `ERROR` for a"
-    " cluster that does not answer. Each has a line in the log.",
+    "What somebody must see to, by its code: `PROMOTE_STRAY`, `PROMOTE_GROUP_STRAY`,"
+    " `PROMOTE_OPEN`, or `ERROR` for a cluster that does not answer. Each has a line in the log.",
     labels=("code",),
 )
 AWAY = gauge(

@@ -40,8 +40,8 @@ class OtherGroupSteering:
 
     def __init__(self, send: RequestSending, routes: Routes) -> None:
         self._send, self._routes = send, routes
-        share = partial(self._beat, _share_refused, _shared)
-        streams = partial(self._beat, _streams_refused, _streamed)
+        share = partial(self._beat, share_refused, _shared)
+        streams = partial(self._beat, streams_refused, _streamed)
         self.handlers: Mapping[int, tuple[Any, Handler]] = {
             Api.SHARE_GROUP_HEARTBEAT: (ShareGroupHeartbeatRequest, share),
             Api.STREAMS_GROUP_HEARTBEAT: (StreamsGroupHeartbeatRequest, streams),
@@ -75,7 +75,8 @@ def _streamed(asked: Any) -> Collection[str]:
     return {name for part in parts for name in part.source_topics}
 
 
-def _share_refused(asked: Any, head: Head, code: int) -> bytes:
+def share_refused(asked: Any, head: Head, code: int) -> bytes:
+    """Answer the heartbeat of a share group's member with a code."""
     made = ShareGroupHeartbeatResponse(
         throttle_time_ms=0,
         error_code=code,
@@ -88,7 +89,8 @@ def _share_refused(asked: Any, head: Head, code: int) -> bytes:
     return framed(made, head)
 
 
-def _streams_refused(asked: Any, head: Head, code: int) -> bytes:
+def streams_refused(asked: Any, head: Head, code: int) -> bytes:
+    """Answer the heartbeat of a Streams group's member with a code."""
     made = StreamsGroupHeartbeatResponse(
         throttle_time_ms=0,
         error_code=code,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from towpath.gateway.cut_table import CutVerdict, SentBatch
 from towpath.gateway.cut_table import Place as Partition
 from towpath.gateway.frames import FrameError, Head
 from towpath.gateway.leaving_clients import LeavingClients
+from towpath.gateway.produce_requests import taken
 from towpath.gateway.producer_eras import stamped, written_by
 from towpath.gateway.request_sending import RelayedClient
 from towpath.gateway.request_steps import Joined, RequestStep, Sent
@@ -24,6 +25,9 @@ _REFUSED: Mapping[CutVerdict, int] = {
 }
 """Verdicts that the gateway tells itself, and how. A repeat is a success to every client; it has no
 offset, as the source has told that in the answer that was lost."""
+
+_MOVED = frozenset({steering_answers.UNKNOWN_TOPIC, steering_answers.NOT_LEADER})
+"""Codes with which a broker says that a partition is elsewhere."""
 
 
 class ProduceSteering:
@@ -77,26 +81,24 @@ class ProduceSteering:
                 codes[place] = _REFUSED.get(verdict, steering_answers.NOT_LEADER)
             else:
                 parts[to].append(place)
-        return self._sent(asked, batches, codes, parts, silent=silent), False
+        return self._sent(asked, frame, batches, codes, parts, silent=silent), False
 
     def _judge(
         self, place: Partition, batch: SentBatch, home: BrokerPlace, transactional: str | None
     ) -> tuple[CutVerdict, BrokerPlace | None]:
         """Return what to do with a batch, and where it goes; `None` for nowhere."""
         routes = self._routes
-        here = home if home.cluster is Cluster.SOURCE else None
         if batch.transactional:
             return self._judge_transactional(place, batch, home, transactional or "")
         if place[0] not in routes.eras:
-            # A mirror topic is not written by clients before it is promoted.
-            return CutVerdict.SEND, here
+            return CutVerdict.SEND, routes.writes_to(*place, home)
         verdict = routes.table.judge(place, batch)
         if verdict is CutVerdict.EARLY:
             routes.early.add(place)
         if verdict in _REFUSED or verdict is CutVerdict.WAIT:
             return verdict, None
         if place[0] not in routes.topics:
-            return verdict, here
+            return verdict, routes.writes_to(*place, home)
         if home.cluster is Cluster.TARGET:
             return verdict, home
         return verdict, routes.leader(*place) if self._crosses else None
@@ -110,14 +112,14 @@ class ProduceSteering:
             FrameError: The topic is on another cluster than the transactional id.
         """
         routes, ids = self._routes, self._routes.transactions
-        is_promoted = place[0] in routes.topics
+        is_promoted = bool(routes.promoted([place[0]]))
         if is_promoted is not ids.is_moved(name):
             where = "was promoted without it" if is_promoted else "is not promoted as it is"
             raise FrameError(f"a transaction of {name} for topic {place[0]}, which {where}")
         if ids.is_fenced(name, batch.producer, batch.epoch):
             return CutVerdict.FENCED, None
         if not is_promoted:
-            return CutVerdict.SEND, home if home.cluster is Cluster.SOURCE else None
+            return CutVerdict.SEND, routes.writes_to(*place, home)
         if home.cluster is Cluster.TARGET:
             return CutVerdict.SEND, home
         return CutVerdict.SEND, routes.leader(*place) if self._crosses else None
@@ -134,6 +136,7 @@ class ProduceSteering:
     def _sent(
         self,
         asked: Any,
+        frame: bytearray,
         batches: Mapping[Partition, SentBatch],
         codes: Mapping[Partition, int],
         parts: Mapping[BrokerPlace, Sequence[Partition]],
@@ -146,6 +149,11 @@ class ProduceSteering:
             raise FrameError(f"records with acks=0 for topic {min(codes)[0]}, which is elsewhere")
         if not parts:
             return RequestStep(own=produce_requests.answer(asked, said, away), silent=silent)
+        if len(parts) == 1 and not codes and self._is_plain(asked):
+            # As most are: nothing is to be changed, nor judged later.
+            change = partial(self._told, silent=silent)
+            sent = Sent(next(iter(parts)), frame, change, writes=True)
+            return RequestStep(sends=(sent,), silent=silent)
         sends = []
         for to, places in parts.items():
             request = produce_requests.part(asked, places, partial(self._stamped, asked))
@@ -157,6 +165,28 @@ class ProduceSteering:
             join=self._joined(asked, batches, said, parts, away, silent=silent),
             silent=silent,
         )
+
+    def _is_plain(self, asked: Any) -> bool:
+        """Whether a request is for topics that were never promoted, of which mirrors are read."""
+        routes = self._routes
+        return routes.mirror is not None and routes.eras.keys().isdisjoint(
+            produce_requests.names(asked)
+        )
+
+    def _told(self, frame: bytearray, version: int, *, silent: bool) -> bytearray:
+        """Look for leaders anew where a broker of the source leads a partition no longer.
+
+        Raises:
+            FrameError: Records without acks were refused.
+        """
+        found = produce_requests.results(frame, version)
+        self._look_anew(each.error_code for each in found.values())
+        return taken(frame, version) if silent else frame
+
+    def _look_anew(self, codes: Iterable[int]) -> None:
+        mirror = self._routes.mirror
+        if mirror is not None and not _MOVED.isdisjoint(codes):
+            mirror.ask()
 
     def _joined(
         self,
@@ -178,6 +208,7 @@ class ProduceSteering:
                     taken = code in {0, steering_answers.DUPLICATE_SEQUENCE}
                     waited |= self._routes.table.answered(place, batches[place], taken=taken)
                     refused |= set() if taken else {place}
+            self._look_anew(each.error_code for each in found.values())
             if waited:
                 self._wake()
             if silent and refused:

@@ -17,6 +17,7 @@ from towpath.gateway.json_outputs import PromotionJson, PromotionReasonJson, Pro
 from towpath.gateway.promotion.promotion_requests import ask, withdraw
 from towpath.ledger.entries import Promotion, PromotionStage, PromotionStep
 from towpath.ledger.link import open_link
+from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.runbook import pointers
 from towpath.settings import load
 
@@ -30,6 +31,12 @@ _STEPS: Mapping[str, str] = {
     PromotionStep.DECIDED: "decided: producers go on; the link ends for these topics",
     PromotionStep.CLOSED: "consumers go on",
 }
+_STEPS_OF_GROUPS: Mapping[str, str] = {
+    PromotionStep.BEGUN: "waiting until the target has all that the groups have read",
+    PromotionStep.NEAR: "their offsets are being written",
+    PromotionStep.WRITTEN: "their offsets are on the target",
+    PromotionStep.DECIDED: "decided: members read on the target",
+}
 _LEFT = 3
 """Exit code where nothing moved."""
 
@@ -37,6 +44,13 @@ _LEFT = 3
 _Topics = Annotated[
     str | None,
     typer.Option(metavar="TOPIC,..", help="Only these topics; by default all of the link."),
+]
+_Groups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GROUP,..",
+        help="Only these groups, before their topics, where `gateway.reads` is `target`.",
+    ),
 ]
 _DryRun = Annotated[
     bool,
@@ -55,13 +69,14 @@ def promote(
     file: LinkFile,
     *,
     topics: _Topics = None,
+    groups: _Groups = None,
     dry_run: _DryRun = False,
     gone: _Gone = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Let the gateway move topics, and the groups that read them, to the target."""
     del output  # `show` reads it from the arguments
-    return _asked(file, topics, gone, dry_run=dry_run, back=False)
+    return _asked(file, topics, gone, _groups_of(groups), dry_run=dry_run, back=False)
 
 
 def revert(
@@ -74,18 +89,38 @@ def revert(
 ) -> int:
     """Let the gateway move promoted topics, and the groups that read them, back to the source."""
     del output  # `show` reads it from the arguments
-    return _asked(file, topics, gone, dry_run=dry_run, back=True)
+    return _asked(file, topics, gone, (), dry_run=dry_run, back=True)
 
 
-def _asked(file: Path, topics: str | None, gone: str | None, *, dry_run: bool, back: bool) -> int:
+def _groups_of(said: str | None) -> tuple[str, ...]:
+    return tuple(map(str, topics_of(said, "--groups")))
+
+
+def _asked(
+    file: Path,
+    topics: str | None,
+    gone: str | None,
+    groups: tuple[str, ...],
+    *,
+    dry_run: bool,
+    back: bool,
+) -> int:
     names = topics_of(topics)
     config = load(file)
-    gateway_section(config)
+    section = gateway_section(config)
+    if groups and (names or not section.reads_target):
+        why = (
+            "names groups that move before their topics: leave `--topics` out"
+            if names
+            else "needs `gateway.reads: target`; otherwise groups move with their topics"
+        )
+        raise ConfigError((ConfigProblem("--groups", why),))
+    steps = _STEPS_OF_GROUPS if groups else _STEPS
     with open_link(config) as link, stopping() as stop:
         out = console(stderr=True)
         found = ask(
             link, names, stop, dry_run=dry_run, back=back, gone=gone or "",
-            told=lambda step: out.print(line(_STEPS.get(step, step))),
+            groups=groups, told=lambda step: out.print(line(steps.get(step, step))),
         )  # fmt: skip
         if found.state == PromotionStage.ASKED.value:
             found = withdraw(link, found, stop)
@@ -94,7 +129,9 @@ def _asked(file: Path, topics: str | None, gone: str | None, *, dry_run: bool, b
 
 
 def _lines(found: Promotion) -> Iterator[str]:
-    if found.state in _MOVED:
+    if found.state in _MOVED and found.groups:
+        yield f"{found.state}: {', '.join(found.groups)}"
+    elif found.state in _MOVED:
         yield (
             f"{found.state}: producers were held for {found.held} ms, consumers for"
             f" {found.silent} ms"

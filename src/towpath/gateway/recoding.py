@@ -8,6 +8,12 @@ from typing import Any
 
 from towpath.gateway.frames import FrameError
 
+
+class LateAnswer(bytearray):
+    """An answer that the client gets `LATE` seconds later, so that it does not ask at once."""
+
+
+LATE = 0.1
 Change = Callable[[bytearray, int], bytes | bytearray]
 """Changes a frame whose message has a version."""
 

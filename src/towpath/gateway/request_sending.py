@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import Api
+from towpath.gateway.fetch_requests import Positions
 from towpath.gateway.frames import Head
 from towpath.gateway.leaving_clients import ClientName
 from towpath.gateway.recoding import Change
@@ -34,11 +35,13 @@ class RelayedClient(Protocol):
         home: Where its requests go by default.
         whole_at: How many promotions there were when it last named all partitions of a Fetch.
         name: The host that the client connects from, and its client id.
+        positions: The offsets that it asked for last, where it reads mirror topics.
     """
 
     home: BrokerPlace
     whole_at: int
     name: ClientName
+    positions: Positions
 
 
 Handler = Callable[[Any, bytearray, Head, RelayedClient], RequestStep | None]

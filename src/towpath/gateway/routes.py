@@ -13,6 +13,7 @@ from towpath.gateway.client_logins import SeenLogins
 from towpath.gateway.cut_table import CutTable
 from towpath.gateway.gateway_lease import GatewayLease
 from towpath.gateway.held_members import HeldMembers
+from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.seen_members import SeenMembers
 from towpath.gateway.transaction_routes import TransactionRoutes
 from towpath.ledger.entries import Promoted, PromotedTopic
@@ -77,6 +78,8 @@ class Routes:
         noted: The producers whose batches passed lately, `None` while nobody wants to know.
         source_away: Whether the source does not answer: what is promoted is served without it.
         lease: Whether anything may be sent to brokers, while several gateways promote.
+        mirror: The topics that are read from the target before they are promoted, `None` where the
+            source serves them.
     """
 
     held: frozenset[str] = frozenset()
@@ -105,6 +108,7 @@ class Routes:
     noted: set[int] | None = None
     source_away: bool = False
     lease: GatewayLease = field(default_factory=GatewayLease)
+    mirror: MirrorReads | None = None
 
     @property
     def moving(self) -> bool:
@@ -168,6 +172,8 @@ class Routes:
 
     def moves(self, group: str) -> bool:
         """Whether the target serves a group."""
+        if self.mirror is not None:
+            return True
         return group in self.groups or (self.is_whole and group not in self.of_source)
 
     def begins_at_source(self, group: str, topics: Collection[str]) -> bool:
@@ -205,6 +211,33 @@ class Routes:
         broker = self.view.leader(tp) if self.view is not None else None
         return BrokerPlace(Cluster.TARGET, broker.id) if broker is not None else None
 
+    def writes_to(self, topic: str, partition: int, home: BrokerPlace) -> BrokerPlace | None:
+        """Return where records of a topic that was never promoted go, `None` for nowhere now.
+
+        Args:
+            topic: The topic.
+            partition: Its partition.
+            home: The broker that the client sent them to.
+        """
+        mirror = self.mirror
+        if mirror is None:  # a mirror topic is not written by clients
+            return home if home.cluster is Cluster.SOURCE else None
+        if not mirror.is_linked(topic):
+            return home if home.cluster is Cluster.TARGET else None
+        broker = mirror.leader(topic, partition)
+        return BrokerPlace(Cluster.SOURCE, broker) if broker is not None else None
+
+    def fences(self, group: str) -> bool:
+        """Whether members of a group wait, as it is one of the source that is not promoted."""
+        mirror = self.mirror
+        return mirror is not None and group not in self.groups and mirror.is_mirrored(group)
+
     def promoted(self, names: Iterable[str]) -> set[str]:
-        """Return the promoted ones among some topics."""
-        return self.topics.intersection(names)
+        """Return the ones among some topics that the target alone has now.
+
+        These are the promoted ones, and where mirrors are read those that the link does not have.
+        """
+        mirror = self.mirror
+        if mirror is None:
+            return self.topics.intersection(names)
+        return {name for name in names if name in self.topics or not mirror.is_linked(name)}

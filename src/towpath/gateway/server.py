@@ -18,15 +18,18 @@ from towpath.gateway.apis import relayed
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_connection import ClientConnection
 from towpath.gateway.client_limits import ClientLimits
+from towpath.gateway.fenced_members import FencedMembers
 from towpath.gateway.gateway_counts import ConnectionCounts, GatewayCounts, MoveCounts
 from towpath.gateway.leaving_clients import ClientName, LeavingClients
 from towpath.gateway.link_login import LinkLogin
 from towpath.gateway.login_steering import LoginSteering
 from towpath.gateway.metadata_merging import MetadataMerging, SourceBrokers
+from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.relayed_nodes import RelayedNode, RelayedNodes
 from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import Steering
+from towpath.gateway.target_steering import TargetSteering
 from towpath.gateway.write_drains import WriteDrains
 from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
 from towpath.model.nouns import ClusterId, TopicName
@@ -34,6 +37,7 @@ from towpath.runtime import log
 from towpath.settings import LinkConfig
 from towpath.settings.sections.clusters import ClusterConfig
 from towpath.settings.sections.gateway import GatewayConfig
+from towpath.settings.sections.groups import GroupsConfig
 
 OF_TARGET = 1000
 """The target's broker N is at the port of the gateway + 1 + this + N."""
@@ -108,6 +112,7 @@ class Gateway:
         self.targets = RelayedNodes(
             host, port + OF_TARGET, section.named_targets, self._open(Cluster.TARGET), shift=0
         )
+        self.routes.mirror = self._mirror() if section.reads_target else None
         merging = MetadataMerging(self.routes, self.targets)
         answers = {
             Cluster.SOURCE: AnswerChanges(self.nodes, behind.cluster, merging),
@@ -116,22 +121,39 @@ class Gateway:
         checked = behind.cluster if section.adopt else None
         self._own = OwnAnswers(relayed(behind.versions), checked)
         asking = {each for each in Cluster if self._cluster(each).sasl is not None}
-        steering = Steering(
-            self._own,
-            answers,
-            self.routes,
-            self.wake,
-            self.leaving,
-            logins=bool(asking),
-            adopts=section.adopt,
-        )
+        if self.routes.mirror is not None:
+            how = self._own, answers, self.routes, self.wake, self.leaving, self.routes.mirror
+            steering: Steering = TargetSteering(*how)
+        else:
+            steering = Steering(
+                self._own,
+                answers,
+                self.routes,
+                self.wake,
+                self.leaving,
+                logins=bool(asking),
+                adopts=section.adopt,
+            )
         self._logins = LoginSteering(steering, answers, self.routes, asking) if asking else None
         self._steering = self._logins or steering
-        self._listen(section.address, "gateway.listen", SOURCE)
+        first = TARGET if section.reads_target else SOURCE
+        self._listen(section.address, "gateway.listen", first)
         self.nodes.learn(behind.brokers)
+        if section.reads_target:
+            self.targets.learn(behind.targets)
         if self._failed:
             self._close()
             raise ConfigError(tuple(self._failed))
+
+    def _mirror(self) -> MirrorReads:
+        """Return what is known at first of topics that are read from the target."""
+        topics, groups = self._config.topics, self._config.groups or GroupsConfig()
+        return MirrorReads(
+            lambda topic: topics.matches(TopicName(topic)),
+            groups.matches,
+            self._loop.time,
+            FencedMembers(self._loop.time),
+        )
 
     async def serve(self, stop: threading.Event) -> None:
         """Relay until `stop` is set, then close all connections."""
@@ -181,6 +203,8 @@ class Gateway:
             each.abort(why)
         for each in [*self.limits.lingering(self._clients)]:
             each.abort("")
+        if self.routes.mirror is not None and self.routes.mirror.fenced.counts():
+            self.wake()
 
     def retire(self) -> None:
         """Close some connections of clients that may leave; called every second.
@@ -226,6 +250,10 @@ class Gateway:
     def drains(self) -> WriteDrains:
         """The connections to brokers with requests that may still write."""
         return self._drains
+
+    def learn_brokers(self, brokers: Iterable[Broker]) -> None:
+        """Add brokers of the source, or update their addresses."""
+        self.nodes.learn(brokers)
 
     def learn_source(self, brokers: Iterable[Broker], versions: Versions) -> None:
         """Add the brokers and request versions of a source that was away."""

@@ -31,7 +31,7 @@ from towpath.gateway.produce_steering import ProduceSteering
 from towpath.gateway.recoding import decoded, recoded
 from towpath.gateway.request_sending import Handler, RelayedClient, RequestSending, of_cluster
 from towpath.gateway.request_steps import RequestStep, Sent
-from towpath.gateway.routes import Cluster, Routes
+from towpath.gateway.routes import BrokerPlace, Cluster, Routes
 from towpath.gateway.transaction_steering import TransactionSteering
 
 _GROUP, _TRANSACTION = 0, 1
@@ -68,6 +68,7 @@ class Steering:
         self._leaving = leaving or LeavingClients(routes, lambda: 0.0)
         self._logins = logins
         self._producing = ProduceSteering(routes, wake, self._leaving, crosses=not logins)
+        self._handlers: dict[int, tuple[Any, Handler]]
         decoded_by: Mapping[int, tuple[Any, Handler]] = {
             Api.FETCH: (FetchRequest, self._fetch),
             Api.LIST_OFFSETS: (ListOffsetsRequest, self._list),
@@ -101,10 +102,19 @@ class Steering:
         if asked.key == Api.PRODUCE:
             return self._produce(frame, asked, client)
         handler = self._handlers.get(asked.key)
-        if handler is not None and (self._routes.moving or asked.key in _SEEN):
+        if handler is not None and self._opens(asked.key):
             message, handle = handler
             return handle(decoded(message, frame, asked.version), frame, asked, client)
-        return self._send.to(client.home, frame, asked)
+        return self._send.to(self._usual(asked.key, client), frame, asked)
+
+    def _opens(self, key: int) -> bool:
+        """Whether a request of this kind is looked into now."""
+        return self._routes.moving or key in _SEEN
+
+    def _usual(self, key: int, client: RelayedClient) -> BrokerPlace:
+        """Return where a request goes that is not looked into."""
+        del key
+        return client.home
 
     # Records
 
@@ -116,7 +126,7 @@ class Steering:
         routes = self._routes
         if routes.noted is not None:
             routes.noted |= produce_requests.producers(frame, asked.version)
-        if routes.held or routes.eras:
+        if routes.held or routes.eras or routes.mirror is not None:
             step, passes = self._producing.step(frame, asked, client, silent=silent)
             if not passes:
                 return step

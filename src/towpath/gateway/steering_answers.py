@@ -22,6 +22,7 @@ from towpath.cluster.messages import ConsumerGroupHeartbeatResponse
 from towpath.gateway.frames import Head
 from towpath.gateway.joining_members import ASSIGNOR, NOTHING
 
+UNKNOWN_TOPIC = 3
 NOT_LEADER = 6
 LOADING = 14
 NO_COORDINATOR = 15
@@ -186,6 +187,11 @@ def _beat(head: Head, member: str, epoch: int, code: int, assigned: Iterable[Any
 def nothing_assigned(head: Head, member: str, epoch: int) -> bytes:
     """Answer a KIP-848 heartbeat with an empty assignment and the member's own epoch."""
     return _beat(head, member, epoch, 0, ())
+
+
+def beat_left(head: Head, member: str, epoch: int) -> bytes:
+    """Answer a KIP-848 heartbeat of a member that leaves: it was no member anywhere."""
+    return _beat(head, member, epoch, 0, None)
 
 
 def beat_refused(head: Head, member: str, code: int) -> bytes:

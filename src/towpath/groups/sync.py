@@ -167,11 +167,13 @@ class GroupSync:
             for name, each in source.groups.items()
             if (topics := frozenset(tp.topic for tp in each.reads) & left_out)
         }
-        if not left_out:
+        moved = self._link.books.moved_groups
+        if not left_out and moved.isdisjoint(source.groups):
             return source
         groups = {
             name: each.only(lambda tp: tp.topic not in left_out)
             for name, each in source.groups.items()
+            if name not in moved
         }
         return replace(source, groups={name: each for name, each in groups.items() if each.reads})
 
@@ -339,7 +341,9 @@ class GroupSync:
         known = {tp: each.opened for tp, each in books.partitions.items()}
         mirrors = {tp: opened.target for tp, opened in known.items() if opened is not None}
         told = []
-        for each in self._deletions.follow(self._memory.all, source, mirrors):
+        moved = self._link.books.moved_groups
+        mine = {name: each for name, each in self._memory.all.items() if name not in moved}
+        for each in self._deletions.follow(mine, source, mirrors):
             told.append(each.report)
             self._memory.forget(each.report.group.name, each.entry)
         return replace(report, groups=report.groups + tuple(told))

@@ -77,6 +77,17 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.PROMOTE_TOGETHER_GROUP: lambda who, group: (
             f"{who} also commits offsets of group {group}; promote the topics that it reads, too"
         ),
+        ReasonCode.PROMOTE_GROUP: lambda group, why: (
+            f"group {group} cannot be promoted without its topics: {why}"
+        ),
+        ReasonCode.PROMOTE_GROUP_MEMBERS: lambda group, count, member: (
+            f"{counted(count, 'member')} of group {group} read at the source, such as {member};"
+            " restart them with the address of the gateway, or stop them"
+        ),
+        ReasonCode.REVERT_READS: lambda: (
+            "clients of this gateway read from the target (`gateway.reads`), and there is no way"
+            " back for these"
+        ),
         ReasonCode.PROMOTE_ENDED: lambda: (
             "the gateway that worked on it was stopped, killed or replaced; ask again"
         ),
@@ -110,12 +121,20 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"the target has {counted(records, 'record')} of {partition} more than the source:"
             " somebody else writes there"
         ),
+        ReasonCode.PROMOTE_GROUP_BEHIND: lambda group, partition, records: (
+            f"group {group} has read {counted(records, 'record')} of {partition} at the source that"
+            " the target lacks"
+        ),
         ReasonCode.PROMOTE_OFFSETS: lambda group: (
             f"the target has other offsets of {group} than were written: somebody else writes them"
         ),
         ReasonCode.PROMOTE_STRAY: lambda partition, records, side="source": (
             f"{counted(records, 'record')} of {partition} came to the {side} after it had moved,"
             " by a client that does not use the gateway; they are not copied"
+        ),
+        ReasonCode.PROMOTE_GROUP_STRAY: lambda group, count, member: (
+            f"{counted(count, 'member')} of group {group} joined at the source after it had moved,"
+            f" such as {member}; they read there what the group reads on the target"
         ),
         ReasonCode.PROMOTE_OPEN: lambda text: f"the link may still write promoted topics: {text}",
     }

@@ -31,6 +31,7 @@ class Traffic:
         read: Partition and offset of each record that members of a group read.
         times: When, by group.
         security: How clients encrypt and log in.
+        idempotent: Whether producers are.
     """
 
     bootstrap: str
@@ -41,6 +42,7 @@ class Traffic:
     read: dict[str, list[Read]] = field(default_factory=lambda: defaultdict(list))
     times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     security: dict[str, Any] = field(default_factory=dict)
+    idempotent: bool = True
     _writing: threading.Event = field(default_factory=threading.Event)
     _reading: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -75,8 +77,9 @@ class Traffic:
         self.errors.append(str(error))
 
     def _write(self, number: int) -> None:
-        config = {"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "linger.ms": 2}
-        producer = Producer({**config, **QUIET, **self.security, "error_cb": self._told})
+        config = {"bootstrap.servers": self.bootstrap, "linger.ms": 2, **QUIET, **self.security}
+        config["enable.idempotence"] = self.idempotent
+        producer = Producer({**config, "error_cb": self._told})
         begun, count = time.monotonic(), 0
 
         def delivered(at: float) -> Callable[[Any, Any], None]:

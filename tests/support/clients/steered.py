@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.support.clients.promoted_routes import AT_SOURCE, KINDS, LEADER, framed
 from towpath.gateway.answer_changes import AnswerChanges
+from towpath.gateway.fetch_requests import Positions
 from towpath.gateway.frames import head
 from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.own_answers import OwnAnswers
@@ -24,6 +25,9 @@ class SourceClient:
     whole_at = 0
     name = "h", "c"
 
+    def __init__(self) -> None:
+        self.positions: Positions = {}
+
 
 def steering(routes: Routes) -> Steering:
     """Return what routes requests by these routes."""
@@ -39,6 +43,9 @@ class TargetClient:
     home = LEADER
     whole_at = 0
     name = "h", "c"
+
+    def __init__(self) -> None:
+        self.positions: Positions = {}
 
 
 def step(

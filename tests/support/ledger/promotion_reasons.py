@@ -80,6 +80,28 @@ PROMOTIONS = {
         "transactional id app also commits offsets of group readers; promote the topics that it"
         " reads, too"
     ),
+    Reason.of(ReasonCode.PROMOTE_GROUP, group="readers", why="it was promoted before"): (
+        "group readers cannot be promoted without its topics: it was promoted before"
+    ),
+    Reason.of(
+        ReasonCode.PROMOTE_GROUP_MEMBERS, group="readers", count=2, member="app at /10.0.0.1"
+    ): (
+        "2 members of group readers read at the source, such as app at /10.0.0.1; restart them"
+        " with the address of the gateway, or stop them"
+    ),
+    Reason.of(ReasonCode.REVERT_READS): (
+        "clients of this gateway read from the target (`gateway.reads`), and there is no way back"
+        " for these"
+    ),
+    Reason.of(ReasonCode.PROMOTE_GROUP_BEHIND, group="readers", partition="orders-0", records=12): (
+        "group readers has read 12 records of orders-0 at the source that the target lacks"
+    ),
+    Reason.of(
+        ReasonCode.PROMOTE_GROUP_STRAY, group="readers", count=1, member="app at /10.0.0.1"
+    ): (
+        "1 member of group readers joined at the source after it had moved, such as app at"
+        " /10.0.0.1; they read there what the group reads on the target"
+    ),
     Reason.of(ReasonCode.PROMOTE_ENDED): (
         "the gateway that worked on it was stopped, killed or replaced; ask again"
     ),

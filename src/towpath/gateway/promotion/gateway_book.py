@@ -242,6 +242,22 @@ class GatewayBook:
                 return True
         return theirs in {None, ours}
 
+    def promoted_groups(self) -> set[str]:
+        """Return the groups that the target serves, as far as the ledger was read."""
+        found = set[str]()
+        for record in self.promoted.values():
+            found = found - {*record.groups} if record.back else found | {*record.groups}
+        return found
+
+    def groups_alone(self) -> set[str]:
+        """Return the groups that moved before their topics."""
+        return {
+            group
+            for record in self.promoted.values()
+            if not record.topics and not record.back
+            for group in record.groups
+        }
+
     def last_moves(self) -> dict[TopicName, tuple[Promoted, PromotedTopic]]:
         """Return the last move of each topic."""
         return {

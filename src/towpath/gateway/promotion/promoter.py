@@ -11,10 +11,14 @@ from dataclasses import replace
 
 from towpath.access.topic_writers import told_writers
 from towpath.gateway.cluster_greeting import versions_of
+from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.promotion.automatic_promotion import Readiness
 from towpath.gateway.promotion.fleet import FleetFacts
 from towpath.gateway.promotion.gateway_book import done_state
+from towpath.gateway.promotion.group_promotion import GroupPromotion
+from towpath.gateway.promotion.group_scope import group_scope, told_waiting
 from towpath.gateway.promotion.known_producers import KnownProducers
+from towpath.gateway.promotion.late_members import LateMembers
 from towpath.gateway.promotion.leaving_gate import LeavingGate
 from towpath.gateway.promotion.link_back import copying, link_back
 from towpath.gateway.promotion.login_checks import check_logins
@@ -54,6 +58,7 @@ class Promoter:
         self._producers = KnownProducers(at)
         self._groups_known = True
         self._gate = LeavingGate(at)
+        self._late = LateMembers(at)
 
     @property
     def is_behind(self) -> bool:
@@ -154,7 +159,8 @@ class Promoter:
         self._ask()
         troubles = self._close() if self._open else []
         self._gate.look()
-        return troubles + self._strays.look(source_away=self._source_away)
+        away = self._source_away
+        return troubles + self._strays.look(source_away=away) + self._late.look(source_away=away)
 
     def _close(self) -> list[Reason]:
         """End the mirroring of topics that may still be copied."""
@@ -199,8 +205,12 @@ class Promoter:
                 if not at.book.take(asked):
                     return None
                 at.link.look()
+                if asked.groups:
+                    return self._of_groups(asked)
                 name = link_back(at.link, asked.topics) if asked.back else link.name
-                if asked.back and at.book.has_left:
+                if asked.back and self._mirror is not None:
+                    forbidden = [Reason.of(ReasonCode.REVERT_READS)]
+                elif asked.back and at.book.has_left:
                     forbidden = [Reason.of(ReasonCode.REVERT_LEFT)]
                 elif name is None:
                     forbidden = [Reason.of(ReasonCode.REVERT_NO_LINK)]
@@ -219,12 +229,49 @@ class Promoter:
                 return replace(asked, state=state, reasons=tuple(forbidden[:_MOST]))
             return self._tried(asked, scope, link)
 
+    @property
+    def _mirror(self) -> MirrorReads | None:
+        return self._at.gateway.routes.mirror
+
+    def _of_groups(self, asked: Promotion) -> Promotion:
+        """Promote groups without their topics; return what became of it.
+
+        Raises:
+            TowpathError: A cluster does not answer, and nothing has changed.
+        """
+        at, mirror = self._at, self._mirror
+        if mirror is None:
+            why = "clients of this gateway read at the source (`gateway.reads`)"
+            first = Reason.of(ReasonCode.PROMOTE_GROUP, group=asked.groups[0], why=why)
+            return replace(asked, state=PromotionStage.REFUSED.value, reasons=(first,))
+        facts = at.fleet.facts()
+        scope = group_scope(at, mirror, facts.seen, asked.groups)
+        forbidden = tuple([*facts.forbidden, *scope.forbidden][:_MOST])
+        if asked.dry_run:
+            state, told = PromotionStage.TOLD.value, _first_of([*scope.told, *facts.told])
+            return replace(asked, state=state, told=told, reasons=forbidden)
+        if forbidden:
+            return replace(asked, state=PromotionStage.REFUSED.value, reasons=forbidden)
+        try:
+            return GroupPromotion(at, asked, scope, mirror).go()
+        except UndoneError as error:
+            return self._failed(asked, error.why)
+        except TowpathError as error:
+            return self._failed(asked, error.reason)
+        finally:
+            if asked.name in at.book.promoted:
+                self._taken.add(asked.name)
+
     def _scope(self, link: OpenLink, asked: Promotion) -> PromotionScope:
-        routes = self._at.gateway.routes
+        routes, mirror = self._at.gateway.routes, self._mirror
         facts = self._facts = self._at.fleet.facts()
         promoted, ids = self._at.call(lambda: ({*routes.topics}, routes.transactions.copy()))
         ids.learn(facts.seen)
-        scope = scope_of(link, asked.topics, promoted, ids, back=asked.back)
+        settled = self._at.book.groups_alone()
+        scope = scope_of(link, asked.topics, promoted, ids, back=asked.back, settled=settled)
+        if mirror is not None:
+            waiting = self._at.call(mirror.fenced.counts)
+            scope.told += told_waiting(link, scope.groups.values(), waiting)
         if not asked.back:
             moved = {*ids.moved} | scope.transactional
             scope.stay = self._staying(moved, promoted | scope.topics.keys())

@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from towpath.gateway.promotion.deciding import decide
 from towpath.gateway.promotion.direct_writers import require_no_direct_writers
 from towpath.gateway.promotion.gateway_book import done_state
 from towpath.gateway.promotion.group_move import MEMBERS, GroupMove
@@ -41,7 +42,7 @@ from towpath.gateway.promotion.undo_errors import (
 )
 from towpath.ledger.entries import GatewayTask, Promoted, Promotion, PromotionStep
 from towpath.ledger.link import OpenLink
-from towpath.model.errors import ClusterError, TowpathError
+from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.runtime.deadline import Deadline
@@ -108,7 +109,7 @@ class PromotionAttempt:
         ends = self._tail()
         record = self._asked_in_time(lambda: self._record(ends))
         self._require_time("all was ready")
-        self._commit(record)
+        decide(self._book, record)
         self._at.call(lambda: self._at.part.moved(record))
         freed = time.monotonic()
         self._reach(PromotionStep.DECIDED)
@@ -246,21 +247,3 @@ class PromotionAttempt:
         if self._routes.topics <= {*self._scope.topics}:
             return frozenset()
         return frozenset(filter(self._routes.moves, self._scope.others))
-
-    def _commit(self, record: Promoted) -> None:
-        """Write the record; where no answer comes, find out what became of it.
-
-        Everything stays held until that is known: nobody may decide it by time alone.
-        """
-        try:
-            self._book.promote(record)
-        except TowpathError:
-            while True:
-                try:
-                    self._book.settle()
-                except TowpathError:
-                    time.sleep(_AGAIN)
-                else:
-                    break
-            if record.name not in self._book.promoted:
-                raise

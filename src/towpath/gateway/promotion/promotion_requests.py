@@ -36,6 +36,7 @@ def ask(
     dry_run: bool,
     back: bool = False,
     gone: str = "",
+    groups: Sequence[str] = (),
     told: Callable[[str], object] = lambda _: None,
 ) -> Promotion:
     """Ask the gateway of a link to move topics, and wait for its answer.
@@ -46,6 +47,7 @@ def ask(
         stop: Set when it is not waited for any longer.
         dry_run: Nothing is to be changed.
         back: The topics are to go back to the source.
+        groups: Groups that are to be promoted without their topics.
         gone: The name of a gateway that was killed, "" for none.
         told: Called with each step that is reached.
 
@@ -77,6 +79,7 @@ def ask(
         user=this_user(),
         host=this_host(),
         at=now_ms(),
+        groups=tuple(groups),
     )
     link.ledger.append([asked])
     return _followed(link, asked, stop, Deadline.after(_ANSWER), told)

@@ -36,6 +36,7 @@ class PromotionScope:
         transactional: The transactional ids that move; `marked`, the producer ids of all that wrote
             in transactions.
         stay: Transactional ids that write to other topics of the source.
+        settled: Groups that moved before their topics.
         forbidden: Why it cannot be.
         told: What a rehearsal tells besides.
     """
@@ -51,6 +52,7 @@ class PromotionScope:
     transactional: frozenset[str] = frozenset()
     marked: frozenset[ProducerId] = frozenset()
     stay: frozenset[str] = frozenset()
+    settled: frozenset[str] = frozenset()
     forbidden: list[Reason] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
 
@@ -71,6 +73,7 @@ def scope_of(
     ids: TransactionRoutes,
     *,
     back: bool = False,
+    settled: Set[str] = frozenset(),
 ) -> PromotionScope:
     """Return the topics and groups of a promotion, and what forbids it.
 
@@ -80,6 +83,7 @@ def scope_of(
         promoted: Topics that are promoted already.
         ids: Transactional ids that moved, and those that were heard of; a copy.
         back: They are to go back, so only promoted ones may move.
+        settled: Groups that moved before their topics, and so stay where they are.
 
     Raises:
         ClusterError: A cluster does not answer.
@@ -90,12 +94,13 @@ def scope_of(
     names = [name for name in wanted or sorted(copied) if (name in promoted) is back]
     found = link.source.topics.describe(names)
     scope = PromotionScope({name: found[name] for name in names if name in found})
+    scope.settled = frozenset(settled)
     scope.mirrors = link.target.topics.describe(names)
     scope.forbidden += obstacles.of_settings(link.config)
     if not names:
         nothing = ReasonCode.REVERT_NOTHING if back else ReasonCode.PROMOTE_NOTHING
         scope.forbidden.append(Reason.of(nothing))
-    if not _runs(link):
+    if not runs(link):
         scope.forbidden.append(Reason.of(ReasonCode.PROMOTE_NO_RUN, link=link.name))
     for name in names:
         there, mirror = found.get(name), scope.mirrors.get(name)
@@ -109,7 +114,8 @@ def scope_of(
     return scope
 
 
-def _runs(link: OpenLink) -> bool:
+def runs(link: OpenLink) -> bool:
+    """Return whether a run of the link lives."""
     # A reader that has read before would find only what came since, so nothing for a second or two.
     session, _ = last_signs(link.ledger.another(), link.name)
     return session is not None and RunLife.of(session).state is Life.ALIVE
@@ -150,9 +156,9 @@ def _producers(
     listing = _groups(link, scope, back=back)
     committed: CommittedGroups = {}
     if scope.groups and names:
-        at = _places(link, scope.groups)
+        at = groups_by_place(link, scope.groups)
         writers = link.source.producers.states(at)
-        committed = _committed(link, writers, names)
+        committed = committed_by(link, writers, names)
         scope.forbidden += obstacles.of_committers(at, writers, names, committed, now, back=back)
     if not back and names:
         groups = frozenset(group.name for group in scope.groups)
@@ -163,11 +169,12 @@ def _producers(
         scope.forbidden += of_transactional(joined, topics, groups, seen, now)
 
 
-def _committed(
+def committed_by(
     link: OpenLink,
     states: Answers[TopicPartition, tuple[ProducerState, ...]],
     names: Mapping[ProducerId, str],
 ) -> CommittedGroups:
+    """Return the groups for which transactional producers committed, as far as the log tells."""
     writers = {
         tp: {one.id for one in each if obstacles.is_transactional(one, names)}
         for tp, each in states.items()
@@ -215,17 +222,33 @@ def take_in_new(link: OpenLink, scope: PromotionScope, *, back: bool) -> Set[str
 def _read_by(
     link: OpenLink, listing: GroupListing, scope: PromotionScope, *, back: bool
 ) -> dict[ClientGroup, set[TopicName]]:
-    """Return the topics of each group."""
-    groups = [each.group for each in listing.groups.values()]
+    """Return the topics of each group that may move; where mirrors are read, those of the link."""
+    groups = [
+        each.group for each in listing.groups.values() if each.group.name not in scope.settled
+    ]
     known = {each.group: each.coordinator for each in listing.groups.values()}
     offsets = link.source.groups.offsets(groups, known, telling=True)
     reads = {group: {tp.topic for tp in commits} for group, commits in offsets.items()}
     mine = {group: each for group, each in offsets.items() if reads[group] & scope.topics.keys()}
     if back:
         scope.forbidden += obstacles.of_commits(mine)
-    with_members = [each for each in listing.groups.values() if each.has_members]
+    with_members = [
+        each
+        for each in listing.groups.values()
+        if each.has_members and each.group.name not in scope.settled
+    ]
     for group, topics in link.source.groups.subscriptions(with_members).items():
         reads.setdefault(group, set()).update(topics)
+    section = link.config.gateway
+    if section is not None and section.reads_target and not back:
+        # Mirror topics that are not promoted are read on the target, too.
+        reads = {
+            group: {
+                name for name in topics
+                if name in scope.topics or not link.config.topics.matches(name)
+            }
+            for group, topics in reads.items()
+        }  # fmt: skip
     scope.forbidden += [
         Reason.of(
             ReasonCode.ERROR, error=error.code, text=f"what {group} reads is unknown: {error}"
@@ -235,7 +258,7 @@ def _read_by(
     return reads
 
 
-def _places(
+def groups_by_place(
     link: OpenLink, groups: Mapping[ClientGroup, GroupState]
 ) -> dict[TopicPartition, list[ClientGroup]]:
     """Return the groups by the partition that keeps their offsets at the source."""

@@ -6,8 +6,10 @@ import asyncio
 import threading
 import time
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from towpath.gateway.gateway_counts import MoveCounts
+from towpath.gateway.promotion.automatic_groups import AutomaticGroups
 from towpath.gateway.promotion.automatic_promotion import AutomaticPromotion
 from towpath.gateway.promotion.fleet_follower import FleetFollower
 from towpath.gateway.promotion.gateway_book import GatewayBook, done_state
@@ -15,9 +17,10 @@ from towpath.gateway.promotion.promoter import Promoter
 from towpath.gateway.promotion.promoting_gateway import PromotingGateway
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.readiness import AUTOMATIC, automatic_request
+from towpath.gateway.promotion.waiting_groups import waiting_groups
 from towpath.ledger.entries import Promotion
 from towpath.ledger.link import OpenLink
-from towpath.model.errors import LedgerError, TowpathError
+from towpath.model.errors import ConfigError, ConfigProblem, LedgerError, TowpathError
 from towpath.model.foreign import foreign
 from towpath.model.reasons import Reason, ReasonCode, sentence
 from towpath.runtime import log
@@ -64,6 +67,8 @@ class PromotionThread:
         self._automatic = AutomaticPromotion(
             wanted, self._promoter.ready, self._waits, time.monotonic, now_ms
         )
+        self._groups = AutomaticGroups(wanted, time.monotonic, now_ms)
+        self._fenced: dict[str, int | None] = {}
         self._interrupted = self._viewed + _HEARD
         self._thread = threading.Thread(target=self._listen, name="promotions", daemon=True)
 
@@ -81,8 +86,25 @@ class PromotionThread:
             LedgerError: The ledger is of no use.
         """
         self._book.begin()
+        self._require_same_reads()
         self._at.gateway.routes.is_interrupted = self._book.interrupted
         self._tell(self._promoter.resume())
+
+    def _require_same_reads(self) -> None:
+        """Raise if groups read on the target whose topics are not promoted, and shall no longer.
+
+        Raises:
+            ConfigError: The file says so.
+        """
+        mirrors = self._at.gateway.routes.mirror is not None
+        alone = [each for each in self._book.promoted.values() if each.groups and not each.topics]
+        if mirrors or not alone:
+            return
+        why = (
+            f"is `source`, and group {alone[0].groups[0]} was promoted before its topics by a"
+            " gateway with `target`; leave it at `target`"
+        )
+        raise ConfigError((ConfigProblem("gateway.reads", why),))
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start the thread."""
@@ -116,6 +138,7 @@ class PromotionThread:
                     self._viewed = time.monotonic()
                     self._promoter.pulse()
                     self._tell(self._promoter.refresh())
+                    self._do_waiting()
             except TowpathError as error:
                 self._tell([error.reason])
                 self._stop.wait(_AGAIN)
@@ -156,12 +179,28 @@ class PromotionThread:
             return
         self.counts.done(done)
         if done.user == AUTOMATIC and done.state != done_state(asked).value:
-            self._automatic.undone()
+            if done.groups:
+                self._groups.undone(done.groups)
+            else:
+                self._automatic.undone()
             self._waits(done.reasons)
         if done.state == done_state(asked).value:
             self._tell(done.reasons)
         self._answers.append(done)
         self._answer()
+
+    def _do_waiting(self) -> None:
+        """Promote groups whose members all wait here, where nobody needs to ask for it."""
+        waiting = waiting_groups(self._at)
+        for name, there in sorted(waiting.items()):
+            if there and self._fenced.get(name) != there:
+                facts: dict[str, str | int] = {"there": there}
+                log.event("group.waits", self._link.name, name, facts, trouble=True)
+        self._fenced = waiting
+        if self._book.led_by_others():
+            return
+        for name in self._groups.due(waiting):
+            self._do(replace(automatic_request(self._link.name), groups=(name,)))
 
     def _waits(self, reasons: Collection[Reason]) -> None:
         """Log why topics are not promoted by themselves yet, or that nothing forbids it now."""

@@ -118,6 +118,8 @@ class LinkBooks:
     """Producer ids under which records of the quarantine topic were written to mirror topics."""
     groups: dict[str, SeenGroup] = field(default_factory=dict)
     """Groups as they were seen last, by their names at the source, as far as they were read."""
+    moved_groups: set[str] = field(default_factory=set)
+    """Groups that a gateway has moved to the target: their offsets there are their own."""
     changes: dict[str, RecordChange] = field(default_factory=dict)
     """What digests of changes stand for."""
     ids: IdBooks = field(default_factory=IdBooks)
@@ -307,7 +309,7 @@ class LinkBooks:
                 Dealt() | Attempt() | Released() | LinkLease() | Share() | Paced()
                 | GatewaySign() | Promotion() | Promoted() | GatewayCall() | GatewayReply()
             ):  # fmt: skip
-                pass  # they concern who runs now, and gateways
+                self._pass(entry)
             case LinkState():
                 self._stand(entry)
             case DecidedIds() | AwaitedIds() | RefusedIds():
@@ -321,6 +323,15 @@ class LinkBooks:
                 self._remove(entry)
             case _:
                 self.of(entry.tp).take(entry)
+
+    def _pass(self, entry: ReadEntry) -> None:
+        """Pass what concerns who runs now, and gateways, but for the groups that these moved."""
+        if not isinstance(entry, Promoted):
+            return
+        if entry.back:
+            self.moved_groups.difference_update(entry.groups)
+        else:
+            self.moved_groups.update(entry.groups)
 
     def _identify(self, entry: LinkIdentity | Created) -> None:
         if isinstance(entry, Created):

@@ -107,6 +107,7 @@ class Promotion:
         silent: How long consumers were held, in ms.
         back: The topics are to go back to the source.
         steps: What was done of it, in its order.
+        groups: Groups that are to be promoted without their topics; there are no `topics` then.
     """
 
     kind: ClassVar[str] = "promotion"
@@ -126,6 +127,7 @@ class Promotion:
     silent: int = 0
     back: bool = False
     steps: tuple[PromotionStepDone, ...] = ()
+    groups: tuple[str, ...] = ()
 
     def reached(self, step: PromotionStep, at: int) -> Promotion:
         """Return the request once it has reached a step at a time in ms since 1970."""
@@ -219,7 +221,7 @@ class Promoted:
 
     Attributes:
         name: The name of the request.
-        topics: The topics.
+        topics: The topics; none where groups move before their topics.
         groups: The groups of consumers that move with them.
         at: When, in ms since 1970.
         back: They go back to the source.

@@ -87,6 +87,14 @@ class GatewayConfig(Section):
         " 2025-01-31T08:00:00Z does it then, or as soon as nothing forbids it.",
     )
 
+    reads: Literal["source", "target"] = Field(
+        "source",
+        description="Where clients read topics that are not promoted: at the `source`, with their"
+        " groups whole on both sides, or from the mirror topics on the `target`, where a group"
+        " waits until its last member has left the source and it is promoted. Records go to the"
+        " source either way.",
+    )
+
     after: Literal["stay", "leave"] = Field(
         "stay",
         description="What clients do once all topics of the link are promoted: `stay` keeps them at"
@@ -158,8 +166,19 @@ class GatewayConfig(Section):
         """Return where to listen for clients that are told an address of a broker."""
         return shown if self.adopt and of_source else (self.address[0], shown[1])
 
+    @property
+    def reads_target(self) -> bool:
+        """Whether clients read mirror topics before these are promoted."""
+        return self.reads == "target"
+
     @model_validator(mode="after")
     def _adopts_all(self) -> Self:
+        if self.adopt and self.reads_target:
+            raise ValueError(
+                "`adopt` and `reads: target` exclude each other: adopted consumers know the"
+                " source's brokers, and are members of their groups there; leave `reads` at"
+                " `source`"
+            )
         if self.adopt and not self.nodes:
             raise ValueError(
                 "`adopt` needs `nodes`: name the address of each broker of the source as clients"
