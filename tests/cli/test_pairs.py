@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -16,6 +17,8 @@ import pytest
 
 from towpath.cli.main import main
 from towpath.cli.pairs import asked_pairs, over_pairs, run_beside
+from towpath.cli.show.json_schemas import adapter
+from towpath.cli.show.output import remember_form
 from towpath.model.errors import ConfigError
 from towpath.settings.connect_files import ConnectWishes, wish
 
@@ -48,16 +51,74 @@ def file(tmp_path: Path) -> Iterator[Path]:
 def test_commands_are_done_for_each_pair(file: Path) -> None:
     assert asked_pairs("run", ["run", str(file)]) == ("eu", "us")
     assert asked_pairs("status", ["status", "--topics", "x", str(file)]) == ("eu", "us")
-    assert asked_pairs("verify", ["verify", str(file)]) == ()
+    assert asked_pairs("verify", ["verify", str(file)]) == ("eu", "us")
+    assert asked_pairs("cutover", ["cutover", str(file)]) == ()
     assert asked_pairs("run", ["run", str(file), "--help"]) == ()
     wish(ConnectWishes(pair="us"))
     assert asked_pairs("run", ["run", str(file)]) == ()
 
 
-@pytest.mark.parametrize("option", ["--output", "-o", "-ojson", "--report=x.json", "--watch"])
-def test_what_is_of_one_link_needs_one_pair(file: Path, option: str) -> None:
+def test_what_is_of_one_link_needs_one_pair(file: Path) -> None:
     with pytest.raises(ConfigError, match=r"is for one pair, and .* has several; add --pair eu"):
-        asked_pairs("run", ["run", str(file), option])
+        asked_pairs("plan", ["plan", str(file), "--save", "x.json"])
+    with pytest.raises(ConfigError, match=r"x.html is a page of one link"):
+        over_pairs("run", ["run", str(file), "--report", "x.html"], ("eu", "us"), lambda _: 0)
+
+
+def test_json_is_one_document_for_all_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    def once(arguments: Sequence[str]) -> int:
+        if arguments[1] == "us":
+            return 4
+        sys.stdout.write('{"link": "eu-1"}')
+        return 0
+
+    remember_form(["status", "--output", "json"])
+    try:
+        assert over_pairs("status", ["status", "c.yaml", "-o", "json"], ("eu", "us"), once) == 4
+        told = capsys.readouterr().out
+        equal = "import json; print(json.dumps({'equal': True}))"
+        commands = {"eu": python(equal), "us": python("raise SystemExit(3)")}
+        assert run_beside(commands, in_turn=True, as_one=True) == 3
+    finally:
+        remember_form([])
+    assert json.loads(told) == {
+        "pairs": [
+            {"pair": "eu", "exit_code": 0, "output": {"link": "eu-1"}},
+            {"pair": "us", "exit_code": 4, "output": None},
+        ]
+    }
+    adapter("pairs").validate_json(told, strict=True)
+    beside = json.loads(capsys.readouterr().out)["pairs"]
+    assert [each["output"] for each in beside] == [{"equal": True}, None]
+
+
+def test_reports_are_one_document_for_all_pairs(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+
+    def once(arguments: Sequence[str]) -> int:
+        *_, option = arguments
+        Path(option.removeprefix("--report=")).write_text(json.dumps({"pair": arguments[1]}))
+        return 0
+
+    words = ["status", "c.yaml", "--report", str(report), "--topics", "x"]
+    assert over_pairs("status", words, ("eu", "us"), once) == 0
+    told = json.loads(report.read_text())["pairs"]
+    assert [each["output"] for each in told] == [{"pair": "eu"}, {"pair": "us"}]
+
+
+def test_all_pairs_are_watched_until_a_signal(capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[Sequence[str]] = []
+
+    def once(arguments: Sequence[str]) -> int:
+        seen.append(arguments)
+        if len(seen) == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return 3
+
+    assert over_pairs("status", ["status", "c.yaml", "--watch"], ("eu", "us"), once) == 3
+    assert len(seen) == 4
+    assert all("--watch" not in words for words in seen)
+    assert capsys.readouterr().out == "pair eu:\npair us:\n" * 2
 
 
 def test_one_pair_after_the_other_gives_the_highest_exit_code(
@@ -83,9 +144,9 @@ def test_a_signal_ends_the_pairs_that_are_left() -> None:
 def test_other_commands_ask_which_pair_is_meant(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["verify", str(file)]) == 2
+    assert main(["repair", str(file)]) == 2
     assert "has several pairs (eu, us); name one: --pair eu" in capsys.readouterr().err
-    assert main(["verify", str(file), "--pair", "asia"]) == 2
+    assert main(["repair", str(file), "--pair", "asia"]) == 2
     assert "has no pair asia; it has eu, us" in capsys.readouterr().err
 
 

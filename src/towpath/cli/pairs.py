@@ -1,31 +1,41 @@
 """Files of Redpanda Connect with several pairs: commands that do their work for each of them.
 
-`run` is one process for each pair, all at the same time; other commands take one pair after the
-other (docs/decisions/0112).
+`run` is one process for each pair, all at the same time, `verify` one after the other; `plan` and
+`status` take one pair after the other in this process (docs/decisions/0112). JSON and reports are
+one document for all pairs.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import IO
 
-from towpath.cli.signals import KILLED, forwarding
+from towpath.cli.options import write_report
+from towpath.cli.show.output import print_json, wants_json
+from towpath.cli.signals import KILLED, forwarding, stopping
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings.connect_files import PAIR, connect_files, is_connect, wished
 
-_RUN = "run"
-_OVER_ALL = frozenset({_RUN, "plan", "status"})
+_RUN, _VERIFY, _WATCH = "run", "verify", "--watch"
+_OVER_ALL = frozenset({_RUN, _VERIFY, "plan", "status"})
 """Commands that do their work for each pair; all others need to be told which one."""
-_OF_ONE = ("--output", "-o", "--report", "--save", "--watch")
+_OF_ONE = ("--save",)
 """Options that make sense for one link alone."""
+_LOOK = 2.0
+"""Seconds between two looks of `--watch`."""
 
-
+_ANEW = "\x1b[H\x1b[2J"
+"""Clears a terminal."""
+Once = Callable[[Sequence[str]], int]
 _STDIN = 0
 _STARTER = "TOWPATH_STARTER"
 """Variable by which a process knows that it ends when its starter does."""
@@ -72,7 +82,7 @@ def asked_pairs(command: str, arguments: Sequence[str]) -> tuple[str, ...]:
 
 def _names(word: str, option: str) -> bool:
     """Return whether an argument is an option, with its value or without."""
-    return word.partition("=")[0] == option or (option == "-o" and word.startswith("-o"))
+    return word.partition("=")[0] == option
 
 
 def _labels(file: Path) -> tuple[str, ...]:
@@ -86,7 +96,7 @@ def over_pairs(
     command: str,
     arguments: Sequence[str],
     labels: Sequence[str],
-    once: Callable[[Sequence[str]], int],
+    once: Once,
 ) -> int:
     """Do a command for each pair, and return the highest exit code.
 
@@ -96,24 +106,83 @@ def over_pairs(
         labels: The pairs.
         once: Does a command with its arguments, and returns its exit code.
     """
-    each = {label: [PAIR, label, *arguments] for label in labels}
-    if command == _RUN:
-        program = [sys.executable, "-m", "towpath"]
-        return run_beside({label: [*program, *words] for label, words in each.items()})
-    highest = 0
-    for label, words in each.items():
-        sys.stdout.write(f"pair {label}:\n")
-        sys.stdout.flush()
-        highest = max(highest, once(words))
-        if highest > KILLED:  # by a signal, which is meant for all
-            break
+    from towpath.cli.pair_outputs import (  # noqa: PLC0415  # few commands wait for it
+        as_json,
+        report_of,
+        with_report,
+    )
+
+    report = report_of(arguments)
+    if report is None:
+        return _done({label: [PAIR, label, *arguments] for label in labels}, command, once)
+    with tempfile.TemporaryDirectory(prefix="towpath-pairs-") as folder:
+        files = {label: Path(folder, str(number)) for number, label in enumerate(labels)}
+        each = {la: [PAIR, la, *with_report(arguments, path)] for la, path in files.items()}
+        codes = dict[str, int]()
+        highest = _done(each, command, once, codes)
+        told = {la: path.read_text() if path.exists() else "" for la, path in files.items()}
+        write_report(report, as_json(told, codes))
     return highest
+
+
+def _done(
+    each: Mapping[str, Sequence[str]],
+    command: str,
+    once: Once,
+    codes: dict[str, int] | None = None,
+) -> int:
+    """Do a command for each pair; print what it printed, as one document where that is JSON."""
+    found, as_one = {} if codes is None else codes, wants_json()
+    if command in {_RUN, _VERIFY}:
+        program = [sys.executable, "-m", "towpath"]
+        commands = {label: [*program, *words] for label, words in each.items()}
+        return run_beside(commands, in_turn=command == _VERIFY, codes=found, as_one=as_one)
+    if any(_WATCH in words for words in each.values()):
+        return _watched(each, once)
+    printed = dict[str, str]()
+    for label, words in each.items():
+        with redirect_stdout(io.StringIO()) if as_one else nullcontext() as text:
+            if text is None:
+                sys.stdout.write(f"pair {label}:\n")
+                sys.stdout.flush()
+            found[label] = once(words)
+        printed[label] = "" if text is None else text.getvalue()
+        if found[label] > KILLED:  # by a signal, which is meant for all
+            break
+    if as_one:
+        _print_one(printed, found)
+    return max(found.values())
+
+
+def _print_one(printed: Mapping[str, str], codes: Mapping[str, int]) -> None:
+    from towpath.cli.pair_outputs import as_json  # noqa: PLC0415  # as above
+
+    print_json(as_json(printed, codes))
+
+
+def _watched(each: Mapping[str, Sequence[str]], once: Once) -> int:
+    """Look at all pairs again and again, in place on a terminal, until the user stops it."""
+    if wants_json():
+        text = "shows text only; leave out `--output json`"
+        raise ConfigError((ConfigProblem(_WATCH, text),))
+    looks = {la: [word for word in words if word != _WATCH] for la, words in each.items()}
+    with stopping() as stop:
+        while True:
+            if sys.stdout.isatty():
+                sys.stdout.write(_ANEW)
+            highest = _done(looks, "", once)
+            if highest > KILLED or stop.wait(_LOOK):
+                return highest
 
 
 def run_beside(
     commands: Mapping[str, Sequence[str]],
     again: str = "",
     more: Mapping[str, Mapping[str, str]] | None = None,
+    *,
+    in_turn: bool = False,
+    codes: dict[str, int] | None = None,
+    as_one: bool = False,
 ) -> int:
     """Run a process for each pair until all have ended, and return the highest exit code.
 
@@ -124,24 +193,51 @@ def run_beside(
         commands: The program of each pair, with its arguments.
         again: How to start one of them again, "" for by its pair.
         more: Further variables of each.
+        in_turn: Whether one begins only once the one before has ended.
+        codes: Gets the exit code of each.
+        as_one: Whether they print JSON, of which one document is made.
     """
-    family = _Family(again)
+    family = _Family(again, keeps=as_one)
     with forwarding(family.send):
         for label, command in commands.items():
-            family.start(label, command, (more or {}).get(label, {}))
-        return family.wait()
+            if not family.signalled:
+                family.start(label, command, (more or {}).get(label, {}))
+            if in_turn:
+                family.wait()
+        highest = family.wait()
+    if codes is not None:
+        codes.update(family.codes)
+    if as_one:
+        _print_one({la: family.printed.get(la, "") for la in commands}, family.codes)
+    return highest
 
 
 class _Family:
-    """The processes of all pairs."""
+    """The processes of all pairs.
 
-    def __init__(self, again: str) -> None:
+    Args:
+        again: How to start one of them again, "" for by its pair.
+        keeps: Whether what they print to standard output is kept, and not printed.
+
+    Attributes:
+        printed: What was kept, by pair.
+        codes: The exit codes of those that have ended.
+    """
+
+    def __init__(self, again: str, *, keeps: bool = False) -> None:
         self._again = again
+        self._keeps = keeps
+        self.printed: dict[str, str] = {}
+        self.codes: dict[str, int] = {}
         self._lock, self._printing = threading.Lock(), threading.Lock()
         self._signals: list[int] = []
         self._processes: dict[str, subprocess.Popen[str]] = {}
         self._threads: list[threading.Thread] = []
-        self._codes: dict[str, int] = {}
+
+    @property
+    def signalled(self) -> bool:
+        """Whether a signal came, which is meant for all."""
+        return bool(self._signals)
 
     def start(self, label: str, command: Sequence[str], more: Mapping[str, str]) -> None:
         """Start the process of a pair, in a group of its own: a terminal's Ctrl-C comes once."""
@@ -174,7 +270,7 @@ class _Family:
         """Wait until all processes have ended; return the highest exit code."""
         for thread in self._threads:
             thread.join()
-        return max(self._codes.values())
+        return max(self.codes.values(), default=0)
 
     def _attend(self, label: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout  # noqa: S101, both are pipes
@@ -182,7 +278,10 @@ class _Family:
         with process:
             also = threading.Thread(target=self._pass_on, args=(label, process.stderr, sys.stderr))
             also.start()
-            self._pass_on(label, process.stdout, sys.stdout)
+            if self._keeps:
+                self.printed[label] = process.stdout.read()
+            else:
+                self._pass_on(label, process.stdout, sys.stdout)
             also.join()
             self._ended(label, process.wait())
 
@@ -190,8 +289,8 @@ class _Family:
         """Keep the exit code of a process; tell of one that fails while others go on."""
         code = KILLED - code if code < 0 else code
         with self._lock:
-            self._codes[label] = code
-            others = len(self._processes) - len(self._codes)
+            self.codes[label] = code
+            others = len(self._processes) - len(self.codes)
             fails_alone = code and others and not self._signals
         if fails_alone:
             which = label if self._again else f"pair {label}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from towpath.cli.pair_outputs import PairsJson
 from towpath.cli.show.file_shapes import (
     DevClustersJson,
     ExplainJson,
@@ -19,6 +20,7 @@ from towpath.model.json_shapes import JsonOutput
 OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
     {
         "error": JsonOutput(ErrorJson, (), ("error.code", "error.text", "error.problems[].path")),
+        "pairs": JsonOutput(PairsJson, (), ("pairs[].pair", "pairs[].exit_code", "pairs[].output")),
         "init": JsonOutput(WrittenExampleJson, ("init",), ("file",)),
         "lint": JsonOutput(LintJson, ("lint",), ("notes",)),
         "schema": JsonOutput(FileSchemaJson, ("schema",), ("properties",)),

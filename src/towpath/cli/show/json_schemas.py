@@ -25,6 +25,11 @@ _TABLES = (
     "towpath.http.shapes",
 )
 """Modules with the outputs of each product, which keeps its own commands."""
+_OTHERWISE = {
+    "error": "each",
+    "pairs": "`plan`, `status`, `verify`, `run` of a file with several pairs",
+}
+"""What outputs belong to that no command alone writes."""
 _PAGE = """\
 # JSON output
 
@@ -86,7 +91,7 @@ def _rows() -> Iterator[str]:
         commands = ", ".join(f"`towpath {command}`" for command in each.commands)
         keys = ", ".join(f"`{key}`" for key in each.keys)
         schema = f"[{name}](../output/{name}.schema.json)"
-        yield f"| {commands or 'each'} | {schema} | {keys} |"
+        yield f"| {commands or _OTHERWISE[name]} | {schema} | {keys} |"
 
 
 def _write(docs: Path) -> None:

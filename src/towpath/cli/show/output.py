@@ -98,7 +98,7 @@ def show(text: RenderableType, data: Mapping[str, Any], markdown: str = "") -> N
         markdown: The result for a review, if it has that form.
     """
     if _asked.get() is Form.JSON:
-        _print_json(data)
+        print_json(data)
     elif _asked.get() is Form.MARKDOWN and markdown:
         sys.stdout.write(markdown)
     elif isinstance(text, str):
@@ -111,7 +111,7 @@ def show_failure(failure: Failure) -> int:
     """Print a failure and return the exit code; JSON goes to stdout, as results do."""
     if _asked.get() is Form.JSON:
         problems = [_facts(problem) for problem in failure.problems]
-        _print_json({"error": {"code": failure.code, "text": failure.text, "problems": problems}})
+        print_json({"error": {"code": failure.code, "text": failure.text, "problems": problems}})
     else:
         sys.stderr.write("\n".join([failure.text, *pointers([failure.code])]) + "\n")
     return failure.exit_code
@@ -128,7 +128,13 @@ def _facts(problem: ConfigProblem) -> dict[str, str | int | None]:
     }
 
 
-def _print_json(data: Mapping[str, Any]) -> None:
+def wants_json() -> bool:
+    """Return whether the arguments ask for JSON."""
+    return _asked.get() is Form.JSON
+
+
+def print_json(data: Mapping[str, Any]) -> None:
+    """Print a document for programs."""
     sys.stdout.write(json.dumps(data, indent=2) + "\n")
 
 
