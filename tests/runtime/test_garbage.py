@@ -56,3 +56,25 @@ def test_a_search_waits_for_its_time() -> None:
     before = gc.get_stats()[2]["collections"]
     search.when_due()
     assert gc.get_stats()[2]["collections"] == before
+
+
+_FREE = """
+import os
+from pathlib import Path
+from towpath.runtime.garbage import give_back
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+
+made = [bytes(2000) for _ in range(50_000)]
+kept = made[::100]  # so that the end of the heap stays in use
+del made
+before = resident()
+give_back()
+print(before - resident())
+"""
+
+
+def test_memory_that_is_free_between_what_is_used_is_given_back() -> None:
+    said = subprocess.run([sys.executable, "-c", _FREE], capture_output=True, text=True, check=True)
+    assert int(said.stdout) > 40

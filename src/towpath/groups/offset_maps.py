@@ -11,13 +11,17 @@ from towpath.model.nouns import SourceOffset, TargetOffset, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 
 NOT_YET = Reason.of(ReasonCode.NOT_MIRRORED_YET)
+_MOST_RUNS = 500_000
+"""Runs of all offset maps that are kept: 16 MB."""
 _Stamp = tuple[Receipt | None, Cut | None, int, int, TargetOffset | None]
 
 Answer = TranslatedOffset[TargetOffset]
 
 
 class Positions:
-    """Translates offsets; caches each offset map until its entries change.
+    """Translates offsets; keeps offset maps until their entries change, as far as there is room.
+
+    The books hold runs packed, in a byte or less each; an offset map takes 32 bytes for each.
 
     Args:
         books: What the ledger knows of the link, with the runs.
@@ -56,10 +60,19 @@ class Positions:
         start = self._starts.get(books.opened.target) if books.opened is not None else None
         log_start = None if start is None else TargetOffset(start)
         stamp = _stamp(books, log_start)
-        known = self._maps.get(tp)
+        known = self._maps.pop(tp, None)
         if known is None or known[0] != stamp:
-            known = self._maps[tp] = stamp, books.offsets(log_start)
+            known = stamp, books.offsets(log_start)
+        self._maps[tp] = known  # behind those that were asked for before
+        self._make_room()
         return known[1]
+
+    def _make_room(self) -> None:
+        """Let go of the maps that were not asked for the longest, but not of the last one."""
+        held = sum(each.count for _, each in self._maps.values())
+        while held > _MOST_RUNS and len(self._maps) > 1:
+            _, gone = self._maps.pop(next(iter(self._maps)))
+            held -= gone.count
 
 
 def _stamp(books: PartitionBooks, log_start: TargetOffset | None) -> _Stamp:

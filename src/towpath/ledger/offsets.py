@@ -110,6 +110,11 @@ class OffsetMap:
         self._log_start = log_start
 
     @property
+    def count(self) -> int:
+        """Number of its runs."""
+        return len(self._starts)
+
+    @property
     def runs(self) -> tuple[Run, ...]:
         """All runs of the map as tuples, without overlaps."""
         lengths = self._ends - self._starts
