@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from kafka.protocol.metadata import (
+    ApiVersionsRequest,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     MetadataRequest,
@@ -293,6 +294,16 @@ def test_who_looks_for_a_coordinator_of_transactions_stays() -> None:
     asked(steering(routes, leaving), FindCoordinatorRequest(key_type=1, coordinator_keys=["t"]), 4)
     clock.wait(SETTLED)
     assert not leaving.goes(ME, TOPICS)
+
+
+def test_who_takes_a_topic_with_another_id_for_another_one_stays() -> None:
+    for software, version, goes in (("kgo", 3, False), ("kgo", 4, False), ("librdkafka", 3, True)):
+        routes, clock = promoted(), Clock()
+        leaving = opened(routes, clock)
+        of = steering(routes, leaving)
+        asked(of, ApiVersionsRequest(client_software_name=software), version)
+        clock.now += SETTLED
+        assert leaving.goes(ME, TOPICS) is goes, software
 
 
 def test_all_topics_of_the_link_are_shown_once_the_source_is_away() -> None:

@@ -36,7 +36,7 @@ from tests.support.clients.steered import SourceClient, TargetClient, places, st
 from towpath.gateway.frames import FrameError, head
 from towpath.gateway.producer_eras import told
 from towpath.gateway.request_steps import RequestStep
-from towpath.gateway.routes import SOURCE, TARGET, Routes
+from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster, Routes
 from towpath.ledger.entries import LastBatch, Promoted, PromotedPartition, PromotedTopic
 from towpath.model.nouns import LinkName, TopicId, TopicName
 from towpath.wire.header import BatchHeader
@@ -138,6 +138,30 @@ def test_records_without_acks_that_are_not_taken_end_their_connection() -> None:
     routes.view = None
     with pytest.raises(FrameError, match="for topic moved, which is elsewhere"):
         step(routes, produce(["moved"], 10, acks=0), 9)
+
+
+def test_records_without_acks_that_were_held_are_not_answered_either() -> None:
+    routes = Routes(held=frozenset({"t"}))
+    of, frame = steering(routes), framed(produce(["t"], 0, acks=0), 9)
+    assert of.step(frame, head(frame), SourceClient()) is None
+    routes.undo()
+    found = of.step(frame, head(frame), SourceClient())
+    assert found is not None
+    assert found.silent
+    sent = ProduceRequest.decode(memoryview(found.sends[0].frame)[4:], version=9, header=True)
+    assert sent.acks == 1
+
+
+def test_records_follow_a_topic_back_to_its_leader() -> None:
+    """Sent there anew, those without sequences might overtake each other."""
+    for acks in (0, 1, -1):
+        routes = reverted()
+        routes.view_back = promoted().view
+        found = step(routes, produce(["moved"], 21, acks), 9, TargetClient())
+        assert places(found) == [BrokerPlace(Cluster.SOURCE, 7)]
+    assert places(step(reverted(), produce(["moved"], 21), 9, TargetClient())) == []
+    with pytest.raises(FrameError, match="for topic moved, which is elsewhere"):
+        step(reverted(), produce(["moved"], 21, acks=0), 9, TargetClient())
 
 
 @pytest.mark.parametrize("acks", [0, 1, -1])

@@ -10,7 +10,11 @@ from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
 
-from kafka.protocol.admin import DescribeClusterResponse, DescribeConfigsResponse
+from kafka.protocol.admin import (
+    DeleteTopicsResponse,
+    DescribeClusterResponse,
+    DescribeConfigsResponse,
+)
 from kafka.protocol.admin import IncrementalAlterConfigsResponse as AlteredResponse
 from kafka.protocol.consumer import ListOffsetsResponse, OffsetFetchResponse
 from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
@@ -18,6 +22,7 @@ from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 from towpath.cluster.messages import (
     ConsumerGroupHeartbeatResponse,
     DescribeShareGroupOffsetsResponse,
+    ShareGroupHeartbeatResponse,
 )
 from towpath.cluster.metadata import Broker
 from towpath.gateway.apis import Api
@@ -25,6 +30,7 @@ from towpath.gateway.fetch_answers import Ahead, without_epochs
 from towpath.gateway.recoding import Change, recoded
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.share_answers import without_leaders
+from towpath.gateway.topic_ids import Ids, exchange
 from towpath.model.nouns import ClusterId
 
 NO_EPOCH = -1
@@ -53,12 +59,18 @@ class AnswerChanges:
         nodes: The cluster's brokers; those of answers are learnt.
         cluster: The cluster id that clients are told.
         merging: Puts into answers what the other cluster has, `None` for nothing.
+        ids: The topic ids that clients know by those of the cluster, where they differ.
     """
 
     def __init__(
-        self, nodes: RelayedNodes, cluster: ClusterId, merging: Merging | None = None
+        self,
+        nodes: RelayedNodes,
+        cluster: ClusterId,
+        merging: Merging | None = None,
+        ids: Ids | None = None,
     ) -> None:
         self._nodes, self._cluster, self._merging = nodes, cluster, merging
+        self._ids: Ids = {} if ids is None else ids
         decoded: dict[Api, tuple[Any, Callable[[Any], None]]] = {
             Api.METADATA: (MetadataResponse, self._metadata),
             Api.FIND_COORDINATOR: (FindCoordinatorResponse, self._coordinators),
@@ -67,15 +79,17 @@ class AnswerChanges:
             Api.OFFSET_FETCH: (OffsetFetchResponse, _committed),
             Api.DESCRIBE_CONFIGS: (DescribeConfigsResponse, self._configs),
             Api.INCREMENTAL_ALTER_CONFIGS: (AlteredResponse, self._configs),
-            Api.CONSUMER_GROUP_HEARTBEAT: (ConsumerGroupHeartbeatResponse, _beaten),
+            Api.CONSUMER_GROUP_HEARTBEAT: (ConsumerGroupHeartbeatResponse, self._beaten),
+            Api.SHARE_GROUP_HEARTBEAT: (ShareGroupHeartbeatResponse, self._assigned),
+            Api.DELETE_TOPICS: (DeleteTopicsResponse, self._deleted),
             Api.DESCRIBE_SHARE_GROUP_OFFSETS: (DescribeShareGroupOffsetsResponse, _shared),
         }
         self._changes: dict[int, Change] = {
             key: partial(recoded, message, change) for key, (message, change) in decoded.items()
         }
-        self._changes[Api.FETCH] = partial(without_epochs, shown=nodes.shown)
+        self._changes[Api.FETCH] = partial(without_epochs, shown=nodes.shown, ids=self._ids)
         for key in (Api.SHARE_FETCH, Api.SHARE_ACKNOWLEDGE):
-            self._changes[key] = partial(without_leaders, key=key)
+            self._changes[key] = partial(without_leaders, key=key, ids=self._ids)
 
     def change_of(self, key: int) -> Change | None:
         """Return the function that changes the answers to a request, `None` for no change."""
@@ -135,6 +149,7 @@ class AnswerChanges:
 
     def _metadata(self, answer: Any) -> None:
         self._renamed(answer)
+        exchange(answer.topics, self._ids)
         if self._merging is not None:
             self._merging.metadata(answer)
 
@@ -178,6 +193,19 @@ class AnswerChanges:
             if each.resource_type == BROKER and each.resource_name.isdigit():
                 each.resource_name = str(self._nodes.shown(int(each.resource_name)))
 
+    def _assigned(self, answer: Any) -> None:
+        if answer.assignment is not None:
+            exchange(answer.assignment.topic_partitions, self._ids)
+
+    def _beaten(self, answer: Any) -> None:
+        """Let a member of KIP-848 join anew whose group a cluster does not know; else it dies."""
+        if answer.error_code == NO_GROUP:
+            answer.error_code = UNKNOWN_MEMBER
+        self._assigned(answer)
+
+    def _deleted(self, answer: Any) -> None:
+        exchange(answer.responses, self._ids)
+
     def _learnt(self, number: int, host: str, port: int) -> tuple[int, tuple[str, int]]:
         self._nodes.learn([Broker(number, host, port)])
         return self._nodes.shown(number), self._nodes.address(number)
@@ -217,9 +245,3 @@ def _shared(answer: Any) -> None:
         for topic in group.topics:
             for each in topic.partitions:
                 each.leader_epoch = NO_EPOCH
-
-
-def _beaten(answer: Any) -> None:
-    """Let a member of KIP-848 join anew whose group a cluster does not know; else it would die."""
-    if answer.error_code == NO_GROUP:
-        answer.error_code = UNKNOWN_MEMBER

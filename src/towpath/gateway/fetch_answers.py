@@ -8,9 +8,9 @@ the bytes of a gateway. The form is that of versions 4 to 15 on Kafka's protocol
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from towpath.gateway.frame_walks import INT, PREFIX, FrameWalk
+from towpath.gateway.frame_walks import INT, PREFIX, SAME, FrameWalk
 from towpath.gateway.frames import FrameError
 from towpath.gateway.recoding import LateAnswer
 
@@ -28,20 +28,25 @@ Ahead = Callable[[bytes, int], bool]
 class _Walk(FrameWalk):
     """A walk through one answer."""
 
-    __slots__ = ("ahead", "late", "shown", "topic")
+    __slots__ = ("ahead", "ids", "late", "shown", "topic")
 
     def __init__(
-        self, data: bytearray, version: int, shown: Callable[[int], int], ahead: Ahead | None
+        self,
+        data: bytearray,
+        version: int,
+        shown: Callable[[int], int],
+        ahead: Ahead | None,
+        ids: Mapping[bytes, bytes],
     ) -> None:
         super().__init__(data, PREFIX.size, version, flexible=version >= _FLEXIBLE)
-        self.shown, self.ahead = shown, ahead
+        self.shown, self.ahead, self.ids = shown, ahead, ids
         self.topic, self.late = b"", False
 
     def answer(self) -> None:
         self.tags()
         self.at += 4 + (6 if self.version >= _WITH_SESSIONS else 0)  # throttle; error, session
-        named = self._named if self.ahead is not None else None
-        self.topics(self._partition, by_id=self.version >= _WITH_IDS, named=named)
+        by_id, named = self.version >= _WITH_IDS, self._named if self.ahead is not None else None
+        self.topics(self._partition, by_id=by_id, named=named, ids=self.ids)
         self.tags()
 
     def _partition(self) -> None:
@@ -86,8 +91,9 @@ def without_epochs(
     version: int,
     shown: Callable[[int], int],
     ahead: Ahead | None = None,
+    ids: Mapping[bytes, bytes] = SAME,
 ) -> bytearray:
-    """Remove the leader epochs from a Fetch answer, and replace the node ids.
+    """Remove the leader epochs from a Fetch answer, and replace node ids and topic ids.
 
     Args:
         frame: The answer with its size; it is changed.
@@ -95,11 +101,12 @@ def without_epochs(
         shown: The id under which clients know a broker.
         ahead: Tells of a topic, as it stands in requests, and a partition, whether an offset that
             is out of range is still to be copied: it is answered without records, and late.
+        ids: The topic ids that clients know by those of the cluster, where they differ.
 
     Raises:
         FrameError: It is no such answer.
     """
-    walk = _Walk(frame, version, shown, ahead)
+    walk = _Walk(frame, version, shown, ahead, ids)
     try:
         walk.answer()
     except (struct.error, IndexError) as error:

@@ -8,8 +8,9 @@ Kafka's protocol page.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 
-from towpath.gateway.frame_walks import FrameWalk
+from towpath.gateway.frame_walks import SAME, FrameWalk
 from towpath.gateway.frames import FrameError, head
 
 WITH_IDS = 13
@@ -26,8 +27,9 @@ Positions = dict[tuple[bytes, int], int]
 class _Walk(FrameWalk):
     """A walk through one request."""
 
-    __slots__ = ("positions", "topic")
+    __slots__ = ("ids", "positions", "topic")
 
+    ids: Mapping[bytes, bytes]
     positions: Positions | None
     topic: bytes
 
@@ -36,8 +38,10 @@ class _Walk(FrameWalk):
         self.at += 0 if self.version >= _WITHOUT_REPLICA else 4
         self.at += 4 + 4 + 4 + 1  # longest wait, smallest and largest answer, isolation
         self.at += 8 if self.version >= _WITH_SESSIONS else 0
-        named = self._named if self.positions is not None else None
-        self.topics(self._partition, by_id=self.version >= WITH_IDS, named=named)
+        by_id, named = self.version >= WITH_IDS, self._named if self.positions is not None else None
+        self.topics(self._partition, by_id=by_id, named=named, ids=self.ids)
+        if by_id and self.ids:
+            self.topics(self.place, by_id=True, ids=self.ids)  # that are not wanted any more
 
     def _named(self, topic: bytes) -> None:
         self.topic = topic
@@ -56,14 +60,18 @@ class _Walk(FrameWalk):
 
 
 def without_leader_epochs(
-    frame: bytearray, version: int, positions: Positions | None = None
+    frame: bytearray,
+    version: int,
+    positions: Positions | None = None,
+    ids: Mapping[bytes, bytes] = SAME,
 ) -> bytearray:
-    """Remove the leader epochs from a Fetch request.
+    """Remove the leader epochs from a Fetch request, and exchange topic ids.
 
     Args:
         frame: The request with its size; it is changed.
         version: Its version, 4 to 15.
         positions: Where to note the offsets that it asks for.
+        ids: The cluster's topic ids by those that the client knows, where they differ.
 
     Raises:
         FrameError: It is no such request.
@@ -71,7 +79,7 @@ def without_leader_epochs(
     if version < _WITH_EPOCHS and positions is None:
         return frame
     walk = _Walk(frame, head(frame).end, version, flexible=version >= FLEXIBLE)
-    walk.positions = positions
+    walk.positions, walk.ids = positions, ids
     try:
         walk.request()
     except (struct.error, IndexError) as error:

@@ -6,7 +6,8 @@ Most bytes of a gateway are Fetch and Produce, so these are not decoded.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from towpath.gateway.frames import uvarint
 
@@ -16,6 +17,8 @@ INT = struct.Struct(">i")
 _SHORT = struct.Struct(">h")
 _NO_EPOCH = -1
 _ID = 16
+SAME: Mapping[bytes, bytes] = MappingProxyType({})
+"""No topic ids to be replaced."""
 
 
 class FrameWalk:
@@ -59,6 +62,7 @@ class FrameWalk:
         *,
         by_id: bool,
         named: Callable[[bytes], None] | None = None,
+        ids: Mapping[bytes, bytes] = SAME,
     ) -> None:
         """Pass an array of topics, each with partitions, as Fetch has it.
 
@@ -66,11 +70,12 @@ class FrameWalk:
             partition: Passes a partition.
             by_id: Whether topics have ids in place of names.
             named: Called with each id, or name as it is encoded.
+            ids: Ids that are replaced by others.
         """
         for _ in range(self.count()):
             begin = self.at
             if by_id:
-                self.at += _ID
+                self._id(ids)
             else:
                 self.text()
             if named is not None:
@@ -78,6 +83,17 @@ class FrameWalk:
             for _ in range(self.count()):
                 partition()
             self.tags()
+
+    def _id(self, ids: Mapping[bytes, bytes]) -> None:
+        end = self.at + _ID
+        other = ids.get(bytes(self.data[self.at : end])) if ids else None
+        if other is not None:
+            self.data[self.at : end] = other
+        self.at = end
+
+    def place(self) -> None:
+        """Pass a partition that is a number alone."""
+        self.at += INT.size
 
     def text(self) -> None:
         """Pass a string."""

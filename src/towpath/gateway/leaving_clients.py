@@ -48,6 +48,7 @@ class _Client:
         kept: Until when it stays after it came back.
         transacts: Whether it writes in transactions, whose coordinator is the gateway's.
         others: Whether it asked for topics that are not promoted.
+        holds_ids: Whether it takes a topic with another id for another topic.
     """
 
     since: float
@@ -59,6 +60,7 @@ class _Client:
     kept: float = 0.0
     transacts: bool = False
     others: bool = False
+    holds_ids: bool = False
 
 
 class LeavingClients:
@@ -136,6 +138,12 @@ class LeavingClients:
         if client is not None:
             client.transacts = True
 
+    def holds_ids(self, name: ClientName) -> None:
+        """Note that a client takes a topic with another id for another topic, so it stays."""
+        client = self._clients.get(name)
+        if client is not None:
+            client.holds_ids = True
+
     def goes(self, name: ClientName, topics: Iterable[str]) -> bool:
         """Return whether a client that asks for these topics is shown the target's own brokers."""
         client = self._clients.get(name)
@@ -158,9 +166,12 @@ class LeavingClients:
         routes = self._routes
         return topic in routes.topics and not routes.eras.get(topic, 0)
 
+    def _holds_ids(self, client: _Client) -> bool:
+        return client.holds_ids and bool(self._routes.ids.own)
+
     def _is_settled(self, client: _Client) -> bool:
         now, table = self._now(), self._routes.table
-        if client.transacts or now < client.kept or table.flying:
+        if client.transacts or self._holds_ids(client) or now < client.kept or table.flying:
             return False
         return not len(table) or now - client.since >= SETTLED
 
@@ -207,12 +218,15 @@ class LeavingClients:
             return "leaves: it knows the target's own brokers"
         if not self.is_open:
             return "is connected"
-        if client.transacts:
-            return "stays: it writes in transactions"
-        if self._now() < client.kept:
-            return "stays: it came back; does it reach the target's brokers?"
-        if client.others:
-            return "stays: it asks for other topics, or for all"
+        reasons = (
+            (client.transacts, "it writes in transactions"),
+            (self._holds_ids(client), "it takes a topic with another id for another topic"),
+            (self._now() < client.kept, "it came back; does it reach the target's brokers?"),
+            (client.others, "it asks for other topics, or for all"),
+        )
+        for applies, why in reasons:
+            if applies:
+                return f"stays: {why}"
         return "may leave" if self._is_settled(client) else "may leave soon"
 
     def _forget(self) -> None:

@@ -87,7 +87,7 @@ class LoginSteering:
         asking: Set[Cluster],
     ) -> None:
         self._steering, self._answers, self._routes = steering, answers, routes
-        self._asking, self._send = asking, RequestSending(answers)
+        self._asking, self._send = asking, RequestSending(answers, routes.ids)
 
     def step(self, frame: bytearray, asked: Head, client: LoggedInClient) -> RequestStep | None:
         """Return the next step for a request, `None` if the request has to wait.

@@ -35,7 +35,7 @@ class MetadataMerging:
             return
         _add_brokers(answer, self._nodes)
         for topic in answer.topics:
-            name = topic.name if topic.name is not None else routes.target_ids.get(topic.topic_id)
+            name = topic.name if topic.name is not None else routes.name_of(topic.topic_id)
             if name in routes.topics and topic.error_code != _FORBIDDEN:
                 self._topic(topic, name)
 
@@ -54,7 +54,7 @@ class MetadataMerging:
             return
         topic.error_code = 0
         topic.topic_id = next(
-            (each for each, of in self._routes.target_ids.items() if of == name), topic.topic_id
+            (each for each, of in self._routes.source_ids.items() if of == name), topic.topic_id
         )
         topic.partitions = [*_partitions(info)]
 

@@ -98,7 +98,8 @@ class ProduceSteering:
         if verdict in _REFUSED or verdict is CutVerdict.WAIT:
             return verdict, None
         if place[0] not in routes.topics:
-            return verdict, routes.writes_to(*place, home)
+            back = routes.leader_back(*place) if self._crosses else None
+            return verdict, routes.writes_to(*place, home) or back
         if home.cluster is Cluster.TARGET:
             return verdict, home
         return verdict, routes.leader(*place) if self._crosses else None

@@ -9,17 +9,22 @@ from typing import Any
 from kafka.protocol.admin import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
+    DeleteTopicsRequest,
     DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 )
 from kafka.protocol.consumer import ListOffsetsRequest, OffsetCommitRequest
+from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import InitProducerIdRequest, TxnOffsetCommitRequest
 
+from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
 from towpath.gateway.answer_changes import BROKER, NO_EPOCH
 from towpath.gateway.apis import Api
 from towpath.gateway.fetch_requests import without_leader_epochs
 from towpath.gateway.recoding import Change, decoded, recoded
 from towpath.gateway.relayed_nodes import hidden
+from towpath.gateway.share_requests import with_ids
+from towpath.gateway.topic_ids import Ids, exchange
 
 
 def initial(frame: bytes | bytearray, version: int) -> Any:
@@ -69,3 +74,47 @@ CHANGES: dict[int, Change] = {
     **{key: partial(recoded, message, change) for key, message, change in _CHANGED},
 }
 """What changes a request, by its API key; others pass as they are."""
+
+
+def _of_topics(asked: Any, ids: Ids) -> None:
+    exchange(asked.topics, ids)
+
+
+def _owned(asked: Any, ids: Ids) -> None:
+    exchange(asked.topic_partitions, ids)
+
+
+_WITH_IDS: Iterable[tuple[Api, int, Any, Callable[[Any, Ids], None]]] = (
+    (Api.METADATA, 10, MetadataRequest, _of_topics),
+    (Api.DELETE_TOPICS, 6, DeleteTopicsRequest, _of_topics),
+    (Api.CONSUMER_GROUP_HEARTBEAT, 0, ConsumerGroupHeartbeatRequest, _owned),
+)
+"""Requests that have ids of topics from a version on."""
+
+
+def target_changes(ids: Ids) -> dict[int, Change]:
+    """Return what changes a request to the target, by its API key.
+
+    Args:
+        ids: The target's topic ids by those that clients know.
+    """
+
+    def decoding(
+        since: int, message: Any, exchanging: Callable[[Any, Ids], None]
+    ) -> Callable[[bytearray, int], bytes | bytearray]:
+        def change(frame: bytearray, version: int) -> bytes | bytearray:
+            if not ids or version < since:
+                return frame
+            return recoded(message, lambda asked: exchanging(asked, ids), frame, version)
+
+        return change
+
+    return {
+        **CHANGES,
+        Api.FETCH: partial(without_leader_epochs, ids=ids),
+        **{key: decoding(since, message, of) for key, since, message, of in _WITH_IDS},
+        **{
+            key: partial(with_ids, key=key, ids=ids)
+            for key in (Api.SHARE_FETCH, Api.SHARE_ACKNOWLEDGE)
+        },
+    }

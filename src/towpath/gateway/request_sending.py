@@ -11,9 +11,10 @@ from towpath.gateway.fetch_requests import Positions
 from towpath.gateway.frames import Head
 from towpath.gateway.leaving_clients import ClientName
 from towpath.gateway.recoding import Change
-from towpath.gateway.request_changes import CHANGES
+from towpath.gateway.request_changes import CHANGES, target_changes
 from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster
+from towpath.gateway.topic_ids import TopicIds
 
 _WRITES = frozenset(
     {
@@ -53,16 +54,18 @@ class RequestSending:
 
     Args:
         answers: Changes answers, by the cluster that gives them.
+        ids: The ids of promoted topics.
     """
 
-    def __init__(self, answers: Mapping[Cluster, AnswerChanges]) -> None:
+    def __init__(self, answers: Mapping[Cluster, AnswerChanges], ids: TopicIds) -> None:
         self._answers = answers
+        self._changes = {Cluster.SOURCE: CHANGES, Cluster.TARGET: target_changes(ids.own)}
 
     def to(
         self, place: BrokerPlace, frame: bytearray, asked: Head, change: Change | None = None
     ) -> RequestStep:
         """Relay a request; its answer is changed in the usual way, or by `change`."""
-        alter = CHANGES.get(asked.key)
+        alter = self._changes[place.cluster].get(asked.key)
         sent = frame if alter is None else alter(frame, asked.version)
         change = change or self._answers[place.cluster].change_of(asked.key)
         writes = asked.key in _WRITES

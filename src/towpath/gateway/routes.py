@@ -15,6 +15,7 @@ from towpath.gateway.gateway_lease import GatewayLease
 from towpath.gateway.held_members import HeldMembers
 from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.seen_members import SeenMembers
+from towpath.gateway.topic_ids import TopicIds
 from towpath.gateway.transaction_routes import TransactionRoutes
 from towpath.ledger.entries import Promoted, PromotedTopic
 from towpath.model.nouns import Side, TopicName, TopicPartition
@@ -55,7 +56,8 @@ class Routes:
         held: Topics whose producers are held.
         gathering: The members that come to a held join, `None` while nothing is promoted.
         topics: The promoted topics: the target serves them.
-        source_ids: Their ids at the source; `target_ids`, on the target.
+        source_ids: Their ids at the source, which clients know; `target_ids`, on the target.
+        ids: Both, to be exchanged.
         eras: How often each topic that was ever promoted went back to the source since. Brokers
             know producers under other ids in each era (`producer_eras.py`).
         back_ids: The ids, on both clusters, of topics that went back.
@@ -67,6 +69,7 @@ class Routes:
         turns: How often topics moved; `taken`, the names of these moves.
         table: What the cluster that served a topic before held of its producers.
         view: The promoted topics as the target tells them.
+        view_back: The topics that went back lately, as the source tells them.
         rejoining: Members of KIP-848 that were gathered in vain: they have to join anew.
         is_interrupted: Whether a gateway before this one ended in the middle of a move: members of
             KIP-848 may think that they have nothing, so each joins anew when it is first heard of
@@ -89,6 +92,7 @@ class Routes:
     back_ids: dict[UUID, str] = field(default_factory=dict)
     source_ids: dict[UUID, str] = field(default_factory=dict)
     target_ids: dict[UUID, str] = field(default_factory=dict)
+    ids: TopicIds = field(default_factory=TopicIds)
     groups: set[str] = field(default_factory=set)
     of_source: frozenset[str] = frozenset()
     is_whole: bool = False
@@ -98,6 +102,7 @@ class Routes:
     taken: set[str] = field(default_factory=set)
     table: CutTable = field(default_factory=CutTable)
     view: Metadata | None = None
+    view_back: Metadata | None = None
     rejoining: set[tuple[str, str]] = field(default_factory=set)
     is_interrupted: bool = False
     heard: set[tuple[str, str]] = field(default_factory=set)
@@ -138,16 +143,23 @@ class Routes:
             self.topics.discard(each.topic)
             self.source_ids.pop(source_id, None)
             self.target_ids.pop(target_id, None)
+            self.ids.remove(source_id, target_id)
             self.back_ids |= {source_id: each.topic, target_id: each.topic}
             return
         self.topics.add(each.topic)
         self.source_ids[source_id] = self.target_ids[target_id] = each.topic
+        if self.mirror is None:  # else clients know the target alone
+            self.ids.add(source_id, target_id)
         self.back_ids.pop(source_id, None)
         self.back_ids.pop(target_id, None)
 
     def is_elsewhere(self, topic: str, cluster: Cluster) -> bool:
         """Whether the other cluster serves a moved topic now."""
         return topic in self.eras and (topic in self.topics) is (cluster is Cluster.SOURCE)
+
+    def name_of(self, topic_id: UUID) -> str:
+        """Return the promoted topic with an id of either cluster, "" for none."""
+        return self.source_ids.get(topic_id) or self.target_ids.get(topic_id, "")
 
     def is_id_elsewhere(self, topic_id: UUID, cluster: Cluster) -> bool:
         """Whether the other cluster serves the topic with this id of either cluster."""
@@ -231,6 +243,12 @@ class Routes:
         """Whether members of a group wait, as it is one of the source that is not promoted."""
         mirror = self.mirror
         return mirror is not None and group not in self.groups and mirror.is_mirrored(group)
+
+    def leader_back(self, topic: str, partition: int) -> BrokerPlace | None:
+        """Return the leader of a partition that went back, `None` if it is not known."""
+        tp = TopicPartition(TopicName(topic), partition)
+        broker = self.view_back.leader(tp) if self.view_back is not None else None
+        return BrokerPlace(Cluster.SOURCE, broker.id) if broker is not None else None
 
     def promoted(self, names: Iterable[str]) -> set[str]:
         """Return the ones among some topics that the target alone has now.

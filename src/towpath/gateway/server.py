@@ -116,7 +116,9 @@ class Gateway:
         merging = MetadataMerging(self.routes, self.targets)
         answers = {
             Cluster.SOURCE: AnswerChanges(self.nodes, behind.cluster, merging),
-            Cluster.TARGET: AnswerChanges(self.targets, behind.cluster, SourceBrokers(self.nodes)),
+            Cluster.TARGET: AnswerChanges(
+                self.targets, behind.cluster, SourceBrokers(self.nodes), self.routes.ids.shown
+            ),
         }
         checked = behind.cluster if section.adopt else None
         self._own = OwnAnswers(relayed(behind.versions), checked)

@@ -8,10 +8,11 @@ their leader epochs, as in answers to Fetch. The form is that of versions 1 and 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 
 from towpath.gateway.apis import Api
 from towpath.gateway.fetch_answers import strip_epochs
-from towpath.gateway.frame_walks import INT, PREFIX, FrameWalk
+from towpath.gateway.frame_walks import INT, PREFIX, SAME, FrameWalk
 from towpath.gateway.frames import FrameError
 
 _WITH_LOCK = 2
@@ -25,11 +26,13 @@ _NOTHING = b"\x01\x00"
 class _Walk(FrameWalk):
     """A walk through one answer."""
 
-    __slots__ = ("fetches",)
+    __slots__ = ("fetches", "ids")
 
-    def __init__(self, data: bytearray, version: int, *, fetches: bool) -> None:
+    def __init__(
+        self, data: bytearray, version: int, ids: Mapping[bytes, bytes], *, fetches: bool
+    ) -> None:
         super().__init__(data, PREFIX.size, version, flexible=True)
-        self.fetches = fetches
+        self.fetches, self.ids = fetches, ids
 
     def answer(self) -> None:
         """Walk to where the addresses of brokers begin, then behind them."""
@@ -38,7 +41,7 @@ class _Walk(FrameWalk):
         self.text()
         if self.fetches or self.version >= _WITH_LOCK:
             self.at += 4
-        self.topics(self._partition, by_id=True)
+        self.topics(self._partition, by_id=True, ids=self.ids)
         self._nodes()
 
     def _partition(self) -> None:
@@ -81,18 +84,21 @@ class _Walk(FrameWalk):
             INT.pack_into(self.data, 0, self.at - 4)
 
 
-def without_leaders(frame: bytearray, version: int, key: int) -> bytearray:
+def without_leaders(
+    frame: bytearray, version: int, key: int, ids: Mapping[bytes, bytes] = SAME
+) -> bytearray:
     """Remove the leaders, with their addresses, and all leader epochs from an answer.
 
     Args:
         frame: The answer with its size; it is changed.
         version: Its version, 1 or 2.
         key: The API key: of ShareFetch or ShareAcknowledge.
+        ids: The topic ids that clients know by those of the cluster, where they differ.
 
     Raises:
         FrameError: It is no such answer.
     """
-    walk = _Walk(frame, version, fetches=key == Api.SHARE_FETCH)
+    walk = _Walk(frame, version, ids, fetches=key == Api.SHARE_FETCH)
     try:
         walk.answer()
     except (struct.error, IndexError) as error:

@@ -21,6 +21,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 from towpath.gateway import produce_requests, steering_answers
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import Api
+from towpath.gateway.client_software import holds_ids
 from towpath.gateway.frames import FrameError, Head, acks_of, with_acks
 from towpath.gateway.group_steering import GroupSteering
 from towpath.gateway.leaving_clients import LeavingClients
@@ -64,7 +65,7 @@ class Steering:
     ) -> None:
         self._adopts = adopts
         self._own, self._answers, self._routes = own, answers, routes
-        self._send = RequestSending(answers)
+        self._send = RequestSending(answers, routes.ids)
         self._leaving = leaving or LeavingClients(routes, lambda: 0.0)
         self._logins = logins
         self._producing = ProduceSteering(routes, wake, self._leaving, crosses=not logins)
@@ -93,6 +94,8 @@ class Steering:
             FrameError: It is not relayed, or is no request.
         """
         own = self._own.answer(frame, asked)
+        if asked.key == Api.API_VERSIONS and holds_ids(frame, asked):
+            self._leaving.holds_ids(client.name)
         if own is not None:
             return RequestStep(own=own)
         if not self._own.takes(asked):
@@ -119,11 +122,11 @@ class Steering:
     # Records
 
     def _produce(self, frame: bytearray, asked: Head, client: RelayedClient) -> RequestStep | None:
-        silent = acks_of(frame, asked) == 0
+        routes, silent = self._routes, acks_of(frame, asked) == 0
         if silent:
-            # The answer to it is kept from the client, and tells that the broker has done it.
-            frame = with_acks(frame, asked, 1)
-        routes = self._routes
+            # The answer to it is kept from the client, and tells that the broker has done it. What
+            # waits comes here once more, as it was.
+            frame = with_acks(bytearray(frame) if routes.held or routes.eras else frame, asked, 1)
         if routes.noted is not None:
             routes.noted |= produce_requests.producers(frame, asked.version)
         if routes.held or routes.eras or routes.mirror is not None:
@@ -185,7 +188,7 @@ class Steering:
         if named and all(
             topic.name in routes.topics
             if topic.name is not None
-            else topic.topic_id in routes.target_ids
+            else routes.name_of(topic.topic_id)
             for topic in named
         ):
             return self._send.to(of_cluster(Cluster.TARGET, client.home), frame, head)
@@ -193,8 +196,8 @@ class Steering:
 
     def _names(self, topics: Iterable[Any]) -> Iterable[str]:
         """Return the names of topics in a Metadata request; "" for an id that is not promoted."""
-        ids = self._routes.target_ids
-        return [topic.name or ids.get(topic.topic_id, "") for topic in topics]
+        name_of = self._routes.name_of
+        return [topic.name or name_of(topic.topic_id) for topic in topics]
 
     def _metadata_alone(
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
@@ -294,6 +297,6 @@ def _topics_of(asked: Any, head: Head, routes: Routes) -> Iterable[str]:
     if head.key == Api.DELETE_TOPICS and head.version < _TOPICS_BY_ID:
         return [*asked.topic_names]
     return [
-        each.name if each.name is not None else routes.target_ids.get(each.topic_id, "")
+        each.name if each.name is not None else routes.name_of(each.topic_id)
         for each in asked.topics
     ]

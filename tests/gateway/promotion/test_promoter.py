@@ -49,6 +49,7 @@ class Gateway:
     def __init__(self) -> None:
         self.routes = Routes()
         self.targets = RelayedNodes("h", 1, {}, lambda *_: None, shift=0)
+        self.nodes = RelayedNodes("h", 1, {}, lambda *_: None)
         self.drains = WriteDrains(time.monotonic)
         self.leaving = LeavingClients(self.routes, time.monotonic)
 

@@ -190,6 +190,9 @@ class FleetFollower:
         names = [*map(TopicName, {*call.topics} | promoted)]
         self._problems = "; ".join(each.text for each in at.call(at.gateway.show_target))
         at.see(at.link.target.topics.with_brokers(names))
+        going_back = [*map(TopicName, promoted.intersection(call.topics))]
+        if going_back:
+            at.see_back(at.link.source.topics.with_brokers(going_back))
         return True
 
     def _reply(self, call: GatewayCall) -> GatewayReply:

@@ -19,12 +19,13 @@ class PromotingGateway(Protocol):
 
     Attributes:
         routes: What is held and promoted; of the loop alone.
-        targets: The target's brokers.
+        targets: The target's brokers; `nodes`, those of the source.
         leaving: Which clients may leave; of the loop alone.
     """
 
     routes: Routes
     targets: RelayedNodes
+    nodes: RelayedNodes
     leaving: LeavingClients
 
     @property

@@ -138,6 +138,8 @@ class PromotionAttempt:
         promoted = self._at.call(lambda: {*map(TopicName, self._routes.topics)})
         names = {*self._scope.topics, *promoted}
         self._at.see(self._at.link.target.topics.with_brokers(names))
+        if self._asked.back:
+            self._at.see_back(self._link.target.topics.with_brokers({*self._scope.topics}))
 
     def _require_time(self, what: str) -> None:
         """Raise unless producers may be held for longer.

@@ -82,6 +82,15 @@ class PromotionResources:
 
         self.call(see)
 
+    def see_back(self, view: Metadata) -> None:
+        """Update the leaders at the source of topics that go back."""
+
+        def see() -> None:
+            self.gateway.nodes.learn(view.brokers.values())
+            self.gateway.routes.view_back = view
+
+        self.call(see)
+
     def source_is_away(self, why: TowpathError) -> None:
         """Let the target serve promoted topics alone; runs in the event loop."""
         self.gateway.routes.source_away = True
