@@ -55,6 +55,9 @@ _FILTER = (
 )
 
 
+_IDENTITY = "select key, value, headers, partition, timestamp from records"
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """One change by both copiers.
@@ -66,6 +69,7 @@ class Scenario:
         codec: Codec of what MirrorMaker 2 writes.
         drops: Whether half of the records are dropped.
         wanted: Upper bound of Towpath's CPU, as a part of MirrorMaker 2's.
+        alone: Whether MirrorMaker 2 has nothing like it.
     """
 
     name: str
@@ -74,6 +78,7 @@ class Scenario:
     codec: str = "lz4"
     drops: bool = False
     wanted: float | None = None
+    alone: bool = False
 
 
 SCENARIOS = (
@@ -85,6 +90,7 @@ SCENARIOS = (
     Scenario("provenance", f"{_CHANGE}    drop: [{{provenance: {PROVENANCE}}}]\n", _FILTER,
              drops=True),
     Scenario("recompress", f"{_CHANGE}    codec: zstd\n", codec="zstd"),
+    Scenario("transform", f"transform: {{sql: '{_IDENTITY}'}}\n", alone=True),
 )  # fmt: skip
 PARTS = (*(each.name for each in SCENARIOS), SPARK, MICRO)
 
@@ -116,7 +122,7 @@ def _whole(wish: argparse.Namespace, home: Path, found: dict[str, Any]) -> None:
             if scenario.name not in wish.sets:
                 continue
             for who in ("mm2", *(("before",) if wish.before else ()), "towpath"):
-                if who in wish.skip:
+                if who in wish.skip or (who == "mm2" and scenario.alone):
                     continue
                 with suite.caught(scenario.name, who):
                     lines = scenario.lines
@@ -215,9 +221,10 @@ _METHOD = (
     " second record has a header that names the target's cluster. MirrorMaker 2 inserts the header"
     " with `InsertHeader` (and `SimpleHeaderConverter`, without which its tasks die), drops records"
     " with `Filter` and `HasHeaderKey`, and recompresses with its producer; it has nothing for"
-    " schema ids, so it copies plainly there. GiB are of keys, values and headers at the source,"
-    " uncompressed. All processes share the processors, so only ratios within this page mean"
-    " something; the method is that of `bench/mirror`.",
+    " schema ids, so it copies plainly there. `transform` sends all records as they are through"
+    " Spark SQL (a query that selects their columns), exactly once. GiB are of keys, values and"
+    " headers at the source, uncompressed. All processes share the processors, so only ratios"
+    " within this page mean something; the method is that of `bench/mirror`.",
 )
 
 

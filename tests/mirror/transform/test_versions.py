@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.support.kafka import create_topic, wait_for
 from tests.support.program import Program, environment
 from tests.support.transformed_link import QUERY, TransformedLink, through_query
 from towpath.dev.broker import LocalCluster
+from towpath.mirror.transform.proof_verdict import VALUES_NOT
 
 pytestmark = [
     pytest.mark.broker,
@@ -59,6 +61,22 @@ def test_a_query_and_a_function_do_the_same_on_each(
     run("python")
     wanted = through_query(range(60)) + Counter(b"V%d" % n for n in range(60, 80))
     wait_for(link.values, wanted, "the records")
+    proof = Program(
+        tmp_path,
+        "verify",
+        str(link.file),
+        "--output",
+        "json",
+        env={"PYTHONPATH": path},
+        name="proof",
+    )
+    assert proof.wait(300) == 3, proof.said
+    told = json.loads(proof.out.read_text())
+    # What the earlier query made is counted only, and the rest is equal.
+    assert [(each["verdict"], each["equal"]) for each in told["partitions"]] == [
+        ("left out", 10)
+    ] * 2
+    assert all(VALUES_NOT in each["why"] for each in told["partitions"]), told
     link.write({"sql": "select value from records order by key"})
     refused = Program(
         tmp_path, "run", str(link.file), "--until-caught-up", env={"PYTHONPATH": path}, name="no"
