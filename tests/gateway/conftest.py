@@ -28,3 +28,20 @@ def gateway_link(
     yield made
     for program in made.programs:
         program.close()
+
+
+@pytest.fixture
+def reading_link(
+    tmp_path: Path, source: SharedCluster, target: SharedCluster, new_name: Callable[[str], str]
+) -> Iterator[Link]:
+    of = [
+        next(iter(AdminClient({"bootstrap.servers": each.bootstrap}).list_topics().brokers))
+        for each in (source, target)
+    ]
+    first, one, two = (f"127.0.0.1:{each}" for each in ports.reserve(3))
+    gateway = f"{{listen: '{first}', nodes: {{{of[0]}: '{one}'}}, targets: {{{of[1]}: '{two}'}},"
+    gateway += " hold: 15s, reads: target}"
+    made = Link(tmp_path, source, target, new_name("reads"), gateway=gateway, timeout="10s")
+    yield made
+    for program in made.programs:
+        program.close()

@@ -4,40 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
 
 from tests.support.clients.gateways import all_read, ends_of, go_on, promoted, served
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
-from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import Link, end
-from towpath.dev import ports
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 OFTEN = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
-
-
-@pytest.fixture
-def reading_link(
-    tmp_path: Path, source: SharedCluster, target: SharedCluster, new_name: Callable[[str], str]
-) -> Iterator[Link]:
-    of = [
-        next(iter(AdminClient({"bootstrap.servers": each.bootstrap}).list_topics().brokers))
-        for each in (source, target)
-    ]
-    first, one, two = (f"127.0.0.1:{each}" for each in ports.reserve(3))
-    gateway = f"{{listen: '{first}', nodes: {{{of[0]}: '{one}'}}, targets: {{{of[1]}: '{two}'}},"
-    gateway += " hold: 15s, reads: target}"
-    made = Link(tmp_path, source, target, new_name("reads"), gateway=gateway, timeout="10s")
-    yield made
-    for program in made.programs:
-        program.close()
 
 
 def test_groups_move_once_nobody_reads_at_the_source_and_topics_later(
