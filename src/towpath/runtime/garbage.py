@@ -51,7 +51,7 @@ class CycleSearch:
 
     Args:
         pause: Seconds between two searches, or more.
-        sparing: How many times longer than a search the pause behind it is at least.
+        sparing: How many times as long as the CPU seconds of a search the pause behind it is.
     """
 
     def __init__(self, pause: float = 60.0, sparing: float = 200.0) -> None:
@@ -61,11 +61,11 @@ class CycleSearch:
 
     def when_due(self) -> None:
         """Search if it is time to."""
-        began = time.monotonic()
-        if began - self._last < self._pause:
+        if time.monotonic() - self._last < self._pause:
             return
+        began = time.thread_time()
         gc.collect()
         keep_loaded()
         give_back()
         self._last = time.monotonic()
-        self._pause = max(self._least, self._sparing * (self._last - began))
+        self._pause = max(self._least, self._sparing * (time.thread_time() - began))
