@@ -1,10 +1,10 @@
-"""Java's transactional producers of each version move, and no application is told of it."""
+"""Java's transactional producers of each version go and come back, and nobody is told of it."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.support.clients.gateways import promoted, served
+from tests.support.clients.gateways import promoted, reverted, served, turned_round
 from tests.support.clients.moving import PARTITIONS
 from tests.support.clients.moving_java import MovingClient, configs_of
 from tests.support.clients.moving_transactions import (
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
         ("4.4.0", "consumer"),
     ],
 )
-def test_java_transactions_move_without_an_error(
+def test_java_transactions_move_and_come_back_without_an_error(
     gateway_link: Link, here: Here, version: str, protocol: str
 ) -> None:
     link, folder = gateway_link, gateway_link.folder
@@ -66,6 +66,14 @@ def test_java_transactions_move_without_an_error(
         done = promoted(here, link)
         go_on()
         gateway.kill9()
+        gateway = served(link)
+        go_on()
+        begun = end(link.source, output)
+        run = turned_round(link)
+        wait_until(lambda: end(link.source, output) > begun, f"it copies back: {run.said}", 240)
+        back = reverted(here, link)
+        go_on()
+        gateway.kill9()
         served(link)
         go_on()
         for each in every:
@@ -77,6 +85,6 @@ def test_java_transactions_move_without_an_error(
     traffic = Transactions(bootstrap)
     traffic.committed[writer] = writing.numbers("COMMITTED")
     traffic.aborted[writer] = writing.numbers("ABORTED")
-    require_whole_transactions(traffic, link.target.bootstrap, inputs)
-    require_processed(link.target.bootstrap, inputs, output)
-    print(f"{version}, {protocol}: held {done['held_ms']} ms")  # noqa: T201
+    require_whole_transactions(traffic, link.source.bootstrap, inputs)
+    require_processed(link.source.bootstrap, inputs, output)
+    print(f"{version}, {protocol}: held {done['held_ms']} and {back['held_ms']} ms")  # noqa: T201

@@ -25,12 +25,15 @@ from kafka.protocol.producer import (
 
 from tests.support.clients.promoted_routes import AT_SOURCE, LEADER, framed, promoted
 from tests.support.clients.steered import TargetClient, places, step
+from towpath.cluster.metadata import ProducerState
 from towpath.gateway.frames import FrameError
+from towpath.gateway.promotion.transactional_cut import LeavingTransactional
 from towpath.gateway.recoding import decoded
 from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import TARGET, Routes
 from towpath.gateway.transaction_routes import TransactionHold
-from towpath.ledger.entries import MovedTransactional
+from towpath.ledger.entries import MovedTransactional, NextSequence, Promoted
+from towpath.model.nouns import LinkName, ProducerId, TopicName, TopicPartition
 from towpath.wire import plain
 from towpath.wire.header import BatchHeader
 
@@ -40,9 +43,18 @@ MOVED = MovedTransactional(
 NOT_COORDINATOR, OLD_EPOCH, INVALID_STATE = 16, 47, 48
 
 
+def record(
+    *moved: MovedTransactional, back: bool = False, staying: tuple[str, ...] = ()
+) -> Promoted:
+    return Promoted(
+        link=LinkName("l"), name="n", topics=(), groups=(), at=0, back=back,
+        transactional=moved, staying=staying,
+    )  # fmt: skip
+
+
 def moved() -> Routes:
     routes = promoted()
-    routes.transactions.move([MOVED])
+    routes.transactions.move(record(MOVED))
     return routes
 
 
@@ -225,7 +237,7 @@ def test_records_of_a_transaction_go_where_its_id_is() -> None:
     assert places(step(moved(), produce("other", "stays"), 9)) == [AT_SOURCE]
 
 
-def test_a_batch_has_the_identity_that_the_target_gave_and_its_sequence_stays() -> None:
+def test_a_batch_has_the_identity_that_the_target_gave() -> None:
     asked = produce("moved")
     data = asked.topic_data[0].partition_data[0]
     data.records = plain_of(bytes(data.records))
@@ -273,6 +285,89 @@ def test_new_ids_begin_on_the_target_once_all_is_promoted() -> None:
     routes.transactions.is_whole, routes.transactions.stay = True, frozenset({"stays"})
     assert places(step(routes, init("new"), 3, TargetClient())) == [LEADER]
     assert places(step(routes, init("stays"), 3)) == [AT_SOURCE]
+
+
+# There and back
+
+
+def next_at(partition: int, sequence: int) -> NextSequence:
+    return NextSequence(topic=TopicName("moved"), partition=partition, sequence=sequence)
+
+
+def test_a_client_that_got_no_new_epoch_goes_back_with_what_it_holds() -> None:
+    ids = moved().transactions
+    assert ids.held("app", 9, 1) == (5, 3), "it holds what the source gave it"
+    assert ids.held("app", 9, 2) == (9, 2), "or what the target gave it since"
+    back = replace(MOVED, there_id=5, there_epoch=4, sequences=(next_at(0, 40), next_at(2, 7)))
+    ids.move(record(back, back=True))
+    assert not ids.is_moved("app")
+    assert ids.identity("app", 5, 3) == (5, 4)
+    assert ids.sequence("app", ("moved", 0), 5, 3, 40) == 0
+    assert ids.sequence("app", ("moved", 1), 5, 3, 40) == 40, "it never wrote there"
+    assert ids.sequence("app", ("moved", 2), 5, 3, 6) == (1 << 31) - 1, "repeats stay before it"
+    assert ids.sequence("app", ("moved", 0), 5, 4, 40) == 40, "a new epoch counts anew"
+    assert ids.is_fenced("app", 5, 2)
+    again = replace(back, there_id=9, there_epoch=2, sequences=(next_at(0, 50),))
+    ids.move(record(again))
+    assert ids.is_moved("app")
+    assert ids.identity("app", 5, 3) == (9, 2)
+    assert ids.begun("app") == {("moved", 0): 50}
+
+
+def test_where_some_topics_go_back_other_ids_stay() -> None:
+    ids = moved().transactions
+    ids.is_whole = True
+    assert ids.is_moved("new")
+    ids.move(record(MOVED, back=True, staying=("new",)))
+    ids.is_whole = False
+    assert (ids.is_moved("new"), ids.is_moved("app"), ids.is_moved("later")) == (True, False, False)
+
+
+def test_records_of_a_moved_client_get_sequences_from_0_on() -> None:
+    routes = promoted()
+    routes.transactions.move(record(replace(MOVED, sequences=(next_at(0, 38),))))
+    asked = produce("moved")
+    data = asked.topic_data[0].partition_data[0]
+    data.records = plain_of(bytes(data.records))
+    found = sent(step(routes, asked, 9), ProduceRequest, 9)
+    header = BatchHeader.read(memoryview(bytes(found.topic_data[0].partition_data[0].records)))
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (9, 1, 2)
+
+
+def test_only_ids_of_the_cluster_that_is_left_are_held() -> None:
+    routes = moved()
+    hold = TransactionHold(frozenset({"moved"}), frozenset({"g"}), {"app"}, back=True)
+    routes.transactions.hold = hold
+    assert step(routes, add("moved"), 3, TargetClient()) is None
+    assert not routes.transactions.is_sealed("app")
+    hold.sealed = True
+    assert routes.transactions.is_sealed("app")
+    assert not routes.transactions.is_sealed("of the source")
+    assert not routes.transactions.holds("of the source", {"moved"})
+
+
+@pytest.mark.parametrize(
+    ("states", "begun", "wanted"),
+    [
+        ([(0, 9, 1, 11)], {}, {0: 12}),
+        ([(0, 9, 1, 11)], {("moved", 0): 30, ("moved", 1): 5}, {0: 42, 1: 5}),
+        ([(0, 9, 0, 11), (1, 8, 1, 11), (2, 9, 1, -1)], {}, {}),
+        ([(0, 9, 1, (1 << 31) - 2)], {("moved", 0): 3}, {0: 2}),
+    ],
+)
+def test_sequences_go_on_behind_those_of_the_cluster_that_is_left(
+    states: list[tuple[int, int, int, int]],
+    begun: dict[tuple[str, int], int],
+    wanted: dict[int, int],
+) -> None:
+    leaving = LeavingTransactional(MOVED, ProducerId(9), 1, begun)
+    found = {
+        TopicPartition(TopicName("moved"), part): (
+            ProducerState(ProducerId(number), last, 0, -1, epoch),
+        )
+        for part, number, epoch, last in states
+    }
+    assert {each.partition: each.sequence for each in leaving.moved(found).sequences} == wanted
 
 
 # While something moves

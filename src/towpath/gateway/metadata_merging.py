@@ -31,7 +31,7 @@ class MetadataMerging:
     def metadata(self, answer: Any) -> None:
         """Add promoted topics and target brokers to an answer to Metadata."""
         routes = self._routes
-        if not routes.topics:
+        if not self._shows_target:
             return
         _add_brokers(answer, self._nodes)
         for topic in answer.topics:
@@ -41,9 +41,13 @@ class MetadataMerging:
 
     def cluster(self, answer: Any) -> None:
         """Add the target's brokers to an answer to DescribeCluster."""
-        if not self._routes.topics:
-            return
-        _add_described(answer, self._nodes)
+        if self._shows_target:
+            _add_described(answer, self._nodes)
+
+    @property
+    def _shows_target(self) -> bool:
+        """Whether clients know the target's brokers, also after a way back (`SourceBrokers`)."""
+        return bool(self._routes.topics or self._routes.transactions.known)
 
     def _topic(self, topic: Any, name: str) -> None:
         view = self._routes.view

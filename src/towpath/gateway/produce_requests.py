@@ -79,20 +79,20 @@ def batch(records: bytes) -> SentBatch:
     return SentBatch(canonical(producer), epoch, sequence, count)
 
 
-def part(asked: Any, places: Iterable[Place], stamp: Callable[[str, bytes], bytes]) -> bytes:
+def part(asked: Any, places: Iterable[Place], stamp: Callable[[Place, bytes], bytes]) -> bytes:
     """Return a Produce request for some of the partitions.
 
     Args:
         asked: The whole request.
         places: The partitions.
-        stamp: Makes the batch that brokers get of one for a topic.
+        stamp: Makes the batch that brokers get of one for a partition.
     """
     wanted = set(places)
     topics = []
     for topic in asked.topic_data:
         theirs = [each for each in topic.partition_data if (topic.name, each.index) in wanted]
         for each in theirs:
-            each.records = stamp(topic.name, bytes(each.records))
+            each.records = stamp((topic.name, each.index), bytes(each.records))
         if theirs:
             topics.append(ProduceRequest.TopicProduceData(name=topic.name, partition_data=theirs))
     made = ProduceRequest(

@@ -125,13 +125,15 @@ class ProduceSteering:
             return CutVerdict.SEND, home
         return CutVerdict.SEND, routes.leader(*place) if self._crosses else None
 
-    def _stamped(self, asked: Any, topic: str, records: bytes) -> bytes:
-        """Return a batch with the producer id and epoch by which brokers know its producer."""
+    def _stamped(self, asked: Any, place: Partition, records: bytes) -> bytes:
+        """Return a batch with the identity and sequence by which brokers know its producer."""
         batch = produce_requests.batch(records)
         if batch.transactional:
-            of = asked.transactional_id or "", batch.producer, batch.epoch
-            return written_by(records, *self._routes.transactions.identity(*of))
-        era = self._routes.eras.get(topic)
+            ids, name = self._routes.transactions, asked.transactional_id or ""
+            held = batch.producer, batch.epoch
+            sequence = ids.sequence(name, place, *held, batch.sequence)
+            return written_by(records, *ids.identity(name, *held), sequence)
+        era = self._routes.eras.get(place[0])
         return stamped(records, era) if era is not None else records
 
     def _sent(

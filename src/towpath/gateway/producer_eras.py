@@ -26,7 +26,7 @@ _ADOPTED = 0x2545F4914F6CDD1D % IDS | 1
 """What makes an id of the gateway's of one that the source gave; odd, so that it can be undone."""
 _CRC_AT, _SUMMED_AT, _PRODUCER_AT = 17, 21, 43
 _CRC = struct.Struct(">I")
-_PRODUCER = struct.Struct(">qh")
+_PRODUCER = struct.Struct(">qhi")
 
 
 _COUNTED = 1 << 40
@@ -67,14 +67,14 @@ def stamped(records: bytes, era: int) -> bytes:
 
     A batch that is damaged stays as it is: the broker finds that out.
     """
-    producer, epoch = _PRODUCER.unpack_from(records, _PRODUCER_AT)
-    return written_by(records, told(canonical(producer), era), epoch)
+    producer, epoch, sequence = _PRODUCER.unpack_from(records, _PRODUCER_AT)
+    return written_by(records, told(canonical(producer), era), epoch, sequence)
 
 
-def written_by(records: bytes, producer: int, epoch: int) -> bytes:
-    """Return a record batch with another producer id and epoch; see `stamped`."""
+def written_by(records: bytes, producer: int, epoch: int, sequence: int) -> bytes:
+    """Return a record batch with other identity and first sequence; see `stamped`."""
     (said,) = _CRC.unpack_from(records, _CRC_AT)
-    there = _PRODUCER.pack(producer, epoch)
+    there = _PRODUCER.pack(producer, epoch, sequence)
     before = records[_PRODUCER_AT : _PRODUCER_AT + _PRODUCER.size]
     if there == before or google_crc32c.value(records[_SUMMED_AT:]) != said:
         return records

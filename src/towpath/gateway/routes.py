@@ -128,7 +128,7 @@ class Routes:
         self.taken.add(record.name)
         self.turns += 1
         self.table.add(record.topics)
-        self.transactions.move(record.transactional)
+        self.transactions.move(record)
         if record.back:
             self.groups = (self.groups - {*record.groups}) | {*record.stay}
         else:

@@ -3,17 +3,20 @@
 A transactional id has its producer id and epoch from the coordinator of one cluster. When it moves,
 the gateway makes it on the other cluster; its client goes on with what it holds until it asks for a
 new epoch, which the other cluster gives. So of each id exactly one pair of producer id and epoch
-has to be translated, and only in the requests of clients.
+has to be translated, and only in the requests of clients. Sequences of that pair go on with 0 where
+it moved to, as those of a new epoch must.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from towpath.ledger.entries import MovedTransactional
+from towpath.ledger.entries import MovedTransactional, Promoted
 
+SEQUENCES = 1 << 31
+"""Sequences begin again at 0 behind the highest one."""
 MOST = 50_000
 """Transactional ids that are remembered: those that were heard of last."""
 
@@ -42,12 +45,14 @@ class TransactionHold:
         topics: The topics that move; `groups`, the groups.
         ids: The transactional ids that move with them.
         sealed: Whether nothing of them may pass, also of transactions that are open.
+        back: Whether they go back to the source.
         late: Other ids that wanted to begin a transaction for what moves.
     """
 
     topics: Set[str]
     groups: Set[str]
     ids: set[str]
+    back: bool = False
     sealed: bool = False
     late: set[str] = field(default_factory=set)
 
@@ -67,22 +72,37 @@ class TransactionRoutes:
 
     Attributes:
         hold: What is held, `None` while nothing is.
-        moved: The ids that the target serves, with what they were at the source.
+        moved: The ids that the target serves.
+        known: The ids that ever moved, with what they were before the last move.
         stay: Other ids that write at the source to what is not promoted.
         is_whole: Whether all topics of the link are promoted: new ids are the target's then.
         most: How many ids are remembered.
     """
 
     hold: TransactionHold | None = None
-    moved: dict[str, MovedTransactional] = field(default_factory=dict)
+    moved: set[str] = field(default_factory=set)
+    known: dict[str, MovedTransactional] = field(default_factory=dict)
     stay: frozenset[str] = frozenset()
     is_whole: bool = False
     most: int = MOST
     _seen: OrderedDict[str, SeenTransactional] = field(default_factory=OrderedDict)
+    _began: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    """By id, topic and partition, the sequence of a client that is 0 where it moved to."""
 
-    def move(self, moved: Iterable[MovedTransactional]) -> None:
-        """Note ids that the target serves from now on."""
-        self.moved |= {each.id: each for each in moved}
+    def move(self, record: Promoted) -> None:
+        """Note ids that another cluster serves from now on."""
+        names = {each.id for each in record.transactional}
+        if record.back:
+            self.moved = (self.moved - names) | {*record.staying}
+        else:
+            self.moved |= names
+        self.known |= {each.id: each for each in record.transactional}
+        self._began = {key: number for key, number in self._began.items() if key[0] not in names}
+        self._began |= {
+            (each.id, at.topic, at.partition): at.sequence
+            for each in record.transactional
+            for at in each.sequences
+        }
 
     def is_moved(self, name: str) -> bool:
         """Whether the target serves a transactional id."""
@@ -93,14 +113,17 @@ class TransactionRoutes:
     def holds(self, name: str, topics: Iterable[str] = (), groups: Iterable[str] = ()) -> bool:
         """Whether a request that may begin a transaction has to wait."""
         hold = self.hold
-        if hold is None or self.is_moved(name) or not hold.touches(name, topics, groups):
+        if not self._leaves(name) or hold is None or not hold.touches(name, topics, groups):
             return False
         return hold.sealed or not self._of(name).is_open
 
-    @property
-    def is_sealed(self) -> bool:
-        """Whether no id may get a new epoch."""
-        return self.hold is not None and self.hold.sealed
+    def is_sealed(self, name: str) -> bool:
+        """Whether an id may get no new epoch."""
+        return self._leaves(name) and self.hold is not None and self.hold.sealed
+
+    def _leaves(self, name: str) -> bool:
+        """Whether an id is on the cluster that something leaves now."""
+        return self.hold is not None and self.is_moved(name) is self.hold.back
 
     # What was seen
 
@@ -128,9 +151,11 @@ class TransactionRoutes:
             self._of(name).is_open = False
 
     def seen(self) -> Mapping[str, SeenTransactional]:
-        """Return what transactional ids did through this gateway, as it is now."""
+        """Return what transactional ids did through this gateway, under ids that brokers know."""
         return {
-            name: SeenTransactional(each.producer, {*each.topics}, {*each.groups}, each.is_open)
+            name: SeenTransactional(
+                self._there(name, each.producer), {*each.topics}, {*each.groups}, each.is_open
+            )
             for name, each in self._seen.items()
         }
 
@@ -138,10 +163,17 @@ class TransactionRoutes:
         """Take in what ids did through all gateways, this one included."""
         self._seen.update(seen)
 
+    def _there(self, name: str, producer: int) -> int:
+        known = self.known.get(name)
+        return known.there_id if known is not None and producer == known.left_id else producer
+
     def copy(self) -> TransactionRoutes:
         """Return a copy, for another thread."""
         seen = OrderedDict(self.seen())
-        return TransactionRoutes(None, {**self.moved}, self.stay, self.is_whole, self.most, seen)
+        return replace(
+            self, hold=None, moved={*self.moved}, known={**self.known}, _seen=seen,
+            _began={**self._began},
+        )  # fmt: skip
 
     def _of(self, name: str) -> SeenTransactional:
         return self._seen.get(name) or SeenTransactional()
@@ -149,26 +181,50 @@ class TransactionRoutes:
     # What ids are called
 
     def identity(self, name: str, producer: int, epoch: int) -> tuple[int, int]:
-        """Return producer id and epoch by which the target knows what a client holds.
+        """Return producer id and epoch by which brokers know what a client holds.
 
-        An epoch from before the one that moved becomes one that the target refuses, as the source
-        would have done.
+        An epoch from before the one that moved becomes one that the cluster refuses, as the one
+        that it left would have done.
         """
-        known = self.moved.get(name)
+        known = self.known.get(name)
         if known is None or producer != known.left_id or epoch > known.left_epoch:
             return producer, epoch
         fenced = epoch < known.left_epoch
         return known.there_id, known.there_epoch - fenced
 
+    def sequence(
+        self, name: str, place: tuple[str, int], producer: int, epoch: int, sequence: int
+    ) -> int:
+        """Return the sequence by which brokers know one of a client's in a partition."""
+        if not self.is_held(name, producer, epoch):
+            return sequence
+        return (sequence - self._began.get((name, *place), 0)) % SEQUENCES
+
+    def is_held(self, name: str, producer: int, epoch: int) -> bool:
+        """Whether a client holds exactly the pair that moved."""
+        known = self.known.get(name)
+        return known is not None and (producer, epoch) == (known.left_id, known.left_epoch)
+
+    def held(self, name: str, producer: int, epoch: int) -> tuple[int, int]:
+        """Return producer id and epoch that a client holds, for those by which brokers know it."""
+        known = self.known.get(name)
+        if known is None or (producer, epoch) != (known.there_id, known.there_epoch):
+            return producer, epoch
+        return known.left_id, known.left_epoch
+
+    def begun(self, name: str) -> dict[tuple[str, int], int]:
+        """Return by partition the sequence of a client's that is 0 where it moved to."""
+        return {(key[1], key[2]): number for key, number in self._began.items() if key[0] == name}
+
     def is_fenced(self, name: str, producer: int, epoch: int) -> bool:
         """Whether a client holds an epoch from before the one that moved."""
-        known = self.moved.get(name)
+        known = self.known.get(name)
         return known is not None and producer == known.left_id and epoch < known.left_epoch
 
     def has_ended(self, name: str, producer: int, epoch: int, *, committed: bool) -> bool:
         """Whether the last transaction before the move ended so, of the one that moved."""
-        known = self.moved.get(name)
-        if known is None or (producer, epoch) != (known.left_id, known.left_epoch):
+        known = self.known.get(name)
+        if known is None or not self.is_held(name, producer, epoch):
             return False
         return known.ended == (COMMITTED if committed else ABORTED)
 

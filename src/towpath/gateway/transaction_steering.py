@@ -58,7 +58,7 @@ class TransactionSteering:
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
     ) -> RequestStep | None:
         name = asked.transactional_id
-        if self._ids.is_sealed and not self._ids.is_moved(name):
+        if self._ids.is_sealed(name):
             return None
         if self._is_elsewhere(name, client):
             return RequestStep(own=transaction_answers.no_producer_id(head, NOT_COORDINATOR))
@@ -71,7 +71,7 @@ class TransactionSteering:
             of = name, request.producer_id, request.producer_epoch
             request.producer_id, request.producer_epoch = self._ids.identity(*of)
 
-        if head.version >= _WITH_IDENTITY and name in self._ids.moved:
+        if head.version >= _WITH_IDENTITY and name in self._ids.known:
             frame = bytearray(recoded(InitProducerIdRequest, identified, frame, head.version))
         return self._send.to(
             client.home, frame, head, partial(recoded, InitProducerIdResponse, began)
@@ -181,7 +181,7 @@ class TransactionSteering:
         self, message: Any, name: str, frame: bytearray, head: Head, prefix: str = ""
     ) -> bytearray:
         """Return a request with the producer id and epoch that the cluster knows."""
-        if name not in self._ids.moved:
+        if name not in self._ids.known:
             return frame
         number, epoch = f"{prefix}producer_id", f"{prefix}producer_epoch"
 

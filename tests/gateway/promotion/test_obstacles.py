@@ -166,9 +166,6 @@ def test_transactional_producers_without_a_name_do_not_move(each: ProducerState)
     assert codes(producers(each)) == [ReasonCode.PROMOTE_TRANSACTIONS]
     ids = {ProducerId(5): "payments"}
     assert codes(producers(each, ids=ids)) == []
-    (why,) = obstacles.of_producers(Answers({TP: (each,)}, {}), ids, NOW, back=True)
-    assert why.code is ReasonCode.PROMOTE_TRANSACTIONS
-    assert "payments wrote to these topics" in str(why)
 
 
 def test_who_ended_transactions_long_ago_forbids_nothing() -> None:
@@ -212,11 +209,9 @@ def test_groups_that_commit_in_transactions_do_not_move() -> None:
         {TP: (state(5), state(6, marked=1), state(7))}, {}
     )
     ids = {ProducerId(7): "app"}
-    found = [*obstacles.of_committers(at, states, ids, {}, NOW, back=True)]
+    found = [*obstacles.of_committers(at, states, ids, {}, NOW)]
     assert codes(found) == [ReasonCode.PROMOTE_TRANSACTIONS] * 2
     assert "app commits offsets in t-0, where those of group g are" in str(found[0])
-    unread = [*obstacles.of_committers(at, states, ids, {}, NOW)]
-    assert codes(unread) == [ReasonCode.PROMOTE_TRANSACTIONS] * 2
     (why,) = obstacles.of_committers(at, states, ids, {TP: {}}, NOW)
     assert "of producer id 6" in str(why), "the source does not tell whose it is"
     later = NOW + obstacles.RECENT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from tests.support.clients.gateways import moved, promoted, served
+from tests.support.clients.gateways import moved, promoted, served, turned_round
 from tests.support.clients.moving import PARTITIONS
 from tests.support.clients.moving_transactions import (
     Transactions,
@@ -16,6 +16,8 @@ from tests.support.clients.moving_transactions import (
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import Link, end
+from tests.support.program import Program
+from towpath.dev.broker import LocalCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 STEPS = 33
@@ -30,46 +32,110 @@ def test_a_gateway_that_is_killed_around_each_write_loses_no_transaction(
     link, states = gateway_link, dict[int, str]()
     run = link.run_inside()
     for step in range(first, first + 6):
-        topics = [
-            create_topic(link.source.bootstrap, f"{link.name}.{name}{step}", PARTITIONS)
-            for name in ("in", "out")
-        ]
-        wait_until(lambda: end(link.target, topics[1]) >= 0, f"the run finds it: {run.said}", 240)  # noqa: B023
-        states[step] = killed_around(link, here, topics[0], topics[1], step)
+        flow = Flow(link, step)
+        flow.create()
+        wait_until(lambda: end(link.target, flow.output) >= 0, f"the run finds it: {run.said}", 240)  # noqa: B023
+        gateway = served(link)
+        try:
+            flow.begin()
+            flow.go_on()
+            wait_until(lambda: end(link.target, flow.output) > 5, "it is copied", 240)  # noqa: B023
+            gateway.close()
+            states[step], gateway = flow.killed_around(here, "promote")
+            flow.end()
+        finally:
+            flow.traffic.close()
+            gateway.close()
+        flow.require_whole(link.target)
     print(states)  # noqa: T201
     assert "undone" in states.values() or first > 3
     assert "promoted" in states.values() or first < STEPS - 6
 
 
-def killed_around(link: Link, here: Here, inputs: str, output: str, step: int) -> str:
-    """Kill a gateway around a write of a promotion; return what became of the first request."""
-    gateway = served(link, f"kill={step}", "ids")
-    traffic = Transactions(link.gateway.split("'")[1])
-    writer, app, group = (f"{link.name}-{name}{step}" for name in ("writer", "app", "group"))
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("first", range(3, STEPS, 3))
+def test_a_gateway_that_is_killed_around_each_write_on_the_way_back_loses_no_transaction(
+    gateway_link: Link, here: Here, first: int
+) -> None:
+    """All producers begin while all topics are on the target: later ones begin at the source."""
+    link, states = gateway_link, dict[int, str]()
+    run = link.run_inside()
+    gateway = served(link)
+    flows = [Flow(link, step) for step in range(first, first + 3)]
     try:
-        traffic.write(writer, inputs)
-        traffic.process(app, group, inputs, output, **{"group.protocol": "consumer"})
-        traffic.go_on(writer, app)
-        wait_until(lambda: end(link.target, output) > 5, "it is copied", 240)
-        asked = link.start("promote", "--topics", f"{inputs},{output}", "-o", "json")
+        for each in flows:
+            each.create()
+            each.begin()
+        for each in flows:
+            each.go_on()
+            wait_until(lambda: end(link.target, each.output) > 5, f"it copies: {run.said}", 240)  # noqa: B023
+        promoted(here, link)
+        turned_round(link)
+        for each in flows:
+            each.go_on()
+            gateway.close()
+            states[each.step], gateway = each.killed_around(here, "revert")
+        for each in flows:
+            each.end()
+    finally:
+        for each in flows:
+            each.traffic.close()
+        gateway.close()
+    for each in flows:
+        each.require_whole(link.source)
+    print(states)  # noqa: T201
+    assert "undone" in states.values() or first > 3
+    assert "reverted" in states.values() or first < STEPS - 3
+
+
+class Flow:
+    """Producers that write two topics in transactions, and are moved while a gateway is killed."""
+
+    def __init__(self, link: Link, step: int) -> None:
+        self.link, self.step = link, step
+        self.inputs, self.output = (f"{link.name}.{name}{step}" for name in ("in", "out"))
+        self.traffic = Transactions(link.gateway.split("'")[1])
+        self._names = [f"{link.name}-{name}{step}" for name in ("writer", "app")]
+
+    def create(self) -> None:
+        for name in (self.inputs, self.output):
+            create_topic(self.link.source.bootstrap, name, PARTITIONS)
+
+    def begin(self) -> None:
+        writer, app = self._names
+        self.traffic.write(writer, self.inputs)
+        group = f"{self.link.name}-group{self.step}"
+        self.traffic.process(app, group, self.inputs, self.output, **{"group.protocol": "consumer"})
+
+    def go_on(self) -> None:
+        self.traffic.go_on(*self._names)
+
+    def end(self) -> None:
+        self.traffic.end()
+
+    def killed_around(self, here: Here, command: str) -> tuple[str, Program]:
+        """Kill a gateway around a write of a move; return what became of it, and the next one."""
+        link, topics = self.link, f"{self.inputs},{self.output}"
+        done = "promoted" if command == "promote" else "reverted"
+        gateway = served(link, f"kill={self.step}", "ids")
+        self.go_on()
+        asked = link.start(command, "--topics", topics, "-o", "json")
         wait_until(lambda: not (gateway.running and asked.running), "one ends", 120)
         died = not gateway.running
         gateway.close()
         gateway = served(link)
         asked.wait()
         state = str(asked.json["state"])
-        traffic.go_on(writer, app)
-        if state != "promoted":
-            moved(here, link, "promote", "promoted", "--topics", f"{inputs},{output}")
-        traffic.go_on(writer, app)
-        traffic.end()
-    finally:
-        traffic.close()
-        gateway.close()
-    assert traffic.failures == []
-    require_whole_transactions(traffic, link.target.bootstrap, inputs)
-    require_processed(link.target.bootstrap, inputs, output)
-    return state if died else f"{state}, not killed"
+        self.go_on()
+        if state != done:
+            moved(here, link, command, done, "--topics", topics)
+        self.go_on()
+        return state if died else f"{state}, not killed", gateway
+
+    def require_whole(self, cluster: LocalCluster) -> None:
+        assert self.traffic.failures == []
+        require_whole_transactions(self.traffic, cluster.bootstrap, self.inputs)
+        require_processed(cluster.bootstrap, self.inputs, self.output)
 
 
 @pytest.mark.timeout(600)

@@ -1,10 +1,10 @@
-"""Transactional producers move to the target between two transactions, and notice nothing."""
+"""Transactional producers move between two transactions, there and back, and notice nothing."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.support.clients.gateways import ends_of, promoted, served
+from tests.support.clients.gateways import ends_of, promoted, reverted, served, turned_round
 from tests.support.clients.moving import PARTITIONS
 from tests.support.clients.moving_transactions import (
     Transactions,
@@ -18,7 +18,9 @@ from tests.support.links import Link, end
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 
-def test_transactions_move_wholly_with_what_they_read(gateway_link: Link, here: Here) -> None:
+def test_transactions_move_wholly_with_what_they_read_and_come_back(
+    gateway_link: Link, here: Here
+) -> None:
     link = gateway_link
     inputs, output = (
         create_topic(link.source.bootstrap, f"{link.name}.{name}", PARTITIONS)
@@ -42,13 +44,24 @@ def test_transactions_move_wholly_with_what_they_read(gateway_link: Link, here: 
         traffic.go_on(writer, app)
         assert traffic.errors == []
         gateway.kill9()
+        gateway = served(link)
+        traffic.go_on(writer, app)
+        begun = end(link.source, output)
+        run = turned_round(link)
+        wait_until(lambda: end(link.source, output) > begun, f"it copies back: {run.said}", 240)
+        back = reverted(here, link)
+        assert [*ends] != [ends_of(link.source, inputs), ends_of(link.source, output)]
+        ends = ends_of(link.target, inputs), ends_of(link.target, output)
+        traffic.go_on(writer, app)
+        gateway.kill9()
         served(link)
         traffic.go_on(writer, app)
         traffic.end()
     finally:
         traffic.close()
     assert traffic.failures == []
-    assert ends == (ends_of(link.source, inputs), ends_of(link.source, output))
-    require_whole_transactions(traffic, link.target.bootstrap, inputs)
-    require_processed(link.target.bootstrap, inputs, output)
-    print(f"held {done['held_ms']}; longest {max(map(max, traffic.waits.values())):.2f} s")  # noqa: T201
+    assert ends == (ends_of(link.target, inputs), ends_of(link.target, output))
+    require_whole_transactions(traffic, link.source.bootstrap, inputs)
+    require_processed(link.source.bootstrap, inputs, output)
+    longest = max(map(max, traffic.waits.values()))
+    print(f"held {done['held_ms']} and {back['held_ms']}; longest {longest:.2f} s")  # noqa: T201

@@ -84,7 +84,7 @@ class GatewayPart:
             case GatewayTask.TRANSACTIONS:
                 ids.opened(call.opened)
                 topics, groups = frozenset(call.topics), frozenset(call.groups)
-                ids.hold = TransactionHold(topics, groups, {*call.ids})
+                ids.hold = TransactionHold(topics, groups, {*call.ids}, back=call.back)
             case GatewayTask.SEAL | GatewayTask.UNSEAL if ids.hold is not None:
                 ids.hold.sealed = call.task == GatewayTask.SEAL
                 self._gateway.wake()

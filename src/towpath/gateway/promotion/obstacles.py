@@ -117,7 +117,6 @@ def of_producers(
     transactional: Mapping[ProducerId, str],
     now: int,
     *,
-    back: bool = False,
     adopts: bool = False,
 ) -> Iterator[Reason]:
     """Yield a reason for each producer that cannot move.
@@ -126,7 +125,6 @@ def of_producers(
         states: What the source remembers of producers, by partition.
         transactional: The transactional ids of the source, by producer id.
         now: Now, in ms since 1970.
-        back: They are to go back; transactional ones cannot.
         adopts: Whether producers come through the gateway with ids of the source.
     """
     for tp, error in states.failed.items():
@@ -136,9 +134,9 @@ def of_producers(
     for tp, found in states.items():
         for each in found:
             is_relayed = each.id >= FIRST_ID or (adopts and is_adopted(each.id))
-            count += is_relayed
+            count += is_relayed or each.id in transactional
             if is_transactional(each, transactional):
-                if back or _is_unknown(each, transactional, now):
+                if _is_unknown(each, transactional, now):
                     names.add(transactional.get(each.id, f"of producer id {each.id}"))
             elif not is_relayed and now - each.last_timestamp < RECENT and not _is_over(each):
                 direct.add(tp)
@@ -237,8 +235,6 @@ def of_committers(
     transactional: Mapping[ProducerId, str],
     known: CommittedGroups,
     now: int,
-    *,
-    back: bool = False,
 ) -> Iterator[Reason]:
     """Yield a reason for each transactional producer that cannot move, and may commit for groups.
 
@@ -251,7 +247,6 @@ def of_committers(
         transactional: The transactional ids of the source, by producer id.
         known: For which groups producers committed offsets, as far as the log tells.
         now: Now, in ms since 1970.
-        back: They are to go back; transactional producers cannot.
     """
     for tp, error in states.failed.items():
         text = f"whether offsets are committed in transactions is unknown, as {tp} is: {error}"
@@ -262,7 +257,7 @@ def of_committers(
             transactional.get(each.id, f"of producer id {each.id}")
             for each in states.get(tp, ())
             if is_transactional(each, transactional)
-            and (back or _is_unknown(each, transactional, now) or tp not in known)
+            and (_is_unknown(each, transactional, now) or tp not in known)
             and _may_commit_for(moving, known.get(tp, {}).get(each.id, ()))
         }
         those = ", ".join(sorted(map(str, groups)))

@@ -73,7 +73,7 @@ class PromotionAttempt:
         self._gateway, self._book, self._routes = at.gateway, at.book, at.gateway.routes
         self._fleet = at.fleet
         self._groups = GroupMove(at, link, scope, back=asked.back)
-        self._transactions = TransactionMove(at, link, scope)
+        self._transactions = TransactionMove(at, link, scope, back=asked.back)
         self._budget, self._hold = Deadline.after(MEMBERS), MEMBERS
         self._began = self._held = time.monotonic()
 
@@ -231,9 +231,7 @@ class PromotionAttempt:
 
     def _record(self, ends: Mapping[TopicPartition, int]) -> Promoted:
         """Return the record, with what the source holds of each producer."""
-        stay = frozenset[str]()
-        if self._asked.back:
-            stay = self._at.call(self._staying)
+        stay = self._at.call(self._staying) if self._asked.back else None
         ids = self._transactions.records()
         patience = max(_NAP, self._budget.left())
         eras = self._book.eras
@@ -244,8 +242,8 @@ class PromotionAttempt:
                 self._require_time("the producers were known")
             raise
 
-    def _staying(self) -> frozenset[str]:
-        """Return the groups that the target still serves when some of its topics go back."""
+    def _staying(self) -> frozenset[str] | None:
+        """Return the groups that the target still serves when only some of its topics go back."""
         if self._routes.topics <= {*self._scope.topics}:
-            return frozenset()
+            return None
         return frozenset(filter(self._routes.moves, self._scope.others))

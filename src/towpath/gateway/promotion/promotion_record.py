@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.gateway.producer_eras import FIRST_ID, is_adopted
 from towpath.gateway.promotion.obstacles import is_transactional, unrelayed
 from towpath.gateway.promotion.promotion_scope import PromotionScope
+from towpath.gateway.promotion.transactional_cut import LeavingTransactional
 from towpath.gateway.promotion.undo_errors import undone, unknown
 from towpath.ledger.entries import (
     LastBatch,
-    MovedTransactional,
     Promoted,
     PromotedPartition,
     PromotedTopic,
@@ -30,8 +30,8 @@ def record_of(
     ends: Mapping[TopicPartition, int],
     eras: Mapping[TopicName, int],
     patience: float,
-    stay: Set[str] = frozenset(),
-    transactional: Sequence[MovedTransactional] = (),
+    stay: Set[str] | None = None,
+    transactional: Sequence[LeavingTransactional] = (),
 ) -> Promoted:
     """Return the ledger entry of a promotion.
 
@@ -42,7 +42,7 @@ def record_of(
         ends: Where both logs end.
         eras: How often topics went back before.
         patience: Seconds for the answers.
-        stay: Groups that stay, of those that could go back.
+        stay: Groups that stay, of those that could go back; `None` unless only some topics go back.
         transactional: The transactional ids that move with them.
 
     Raises:
@@ -55,7 +55,7 @@ def record_of(
     found = link.source.producers.states(scope.partitions, patience=patience)
     for tp, error in found.failed.items():
         raise unknown(f"the producers of {tp} are", error)
-    _require_no_transactions(found, scope.marked | {each.left_id for each in transactional})
+    _require_no_transactions(found, scope.marked | {each.producer for each in transactional})
     for (tp, producer), last in unrelayed(found, scope.marked, adopts=adopts).items():
         if scope.sequences.get((tp, producer)) != last:
             raise undone(ReasonCode.PROMOTE_DIRECT, partition=str(tp))
@@ -71,9 +71,17 @@ def record_of(
         at=now_ms(),
         back=asked.back,
         by=link.name,
-        stay=tuple(sorted(stay)),
-        transactional=tuple(transactional),
+        stay=tuple(sorted(stay or ())),
+        transactional=tuple(each.moved(found) for each in transactional),
+        staying=_staying(scope, transactional) if stay is not None else (),
     )
+
+
+def _staying(
+    scope: PromotionScope, transactional: Iterable[LeavingTransactional]
+) -> tuple[str, ...]:
+    """Return the transactional ids that do not go back, as not all topics do."""
+    return tuple(sorted(scope.known - {each.entry.id for each in transactional}))
 
 
 def _topic(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin.groups import GroupListing, GroupState
@@ -35,6 +35,7 @@ class PromotionScope:
         sequences: Epoch and last sequence of the others but for transactional ones, by partition.
         transactional: The transactional ids that move; `marked`, the producer ids of all that wrote
             in transactions.
+        known: All transactional ids of the cluster that is left.
         stay: Transactional ids that write to other topics of the source.
         settled: Groups that moved before their topics.
         forbidden: Why it cannot be.
@@ -51,6 +52,7 @@ class PromotionScope:
     )
     transactional: frozenset[str] = frozenset()
     marked: frozenset[ProducerId] = frozenset()
+    known: frozenset[str] = frozenset()
     stay: frozenset[str] = frozenset()
     settled: frozenset[str] = frozenset()
     forbidden: list[Reason] = field(default_factory=list)
@@ -105,11 +107,12 @@ def scope_of(
     for name in names:
         there, mirror = found.get(name), scope.mirrors.get(name)
         scope.forbidden += obstacles.of_topic(name, there, mirror, link.books)
-    names_of = link.source.producers.transactional_ids()
-    if back:
-        scope.forbidden += _moved_before(ids, scope.topics.keys())
-    else:
-        names_of = {number: each for number, each in names_of.items() if each not in ids.moved}
+    names_of = {
+        number: each
+        for number, each in link.source.producers.transactional_ids().items()
+        if ids.is_moved(each) is back
+    }
+    scope.known = frozenset(names_of.values())
     _producers(link, scope, names_of, ids, back=back)
     return scope
 
@@ -119,14 +122,6 @@ def runs(link: OpenLink) -> bool:
     # A reader that has read before would find only what came since, so nothing for a second or two.
     session, _ = last_signs(link.ledger.another(), link.name)
     return session is not None and RunLife.of(session).state is Life.ALIVE
-
-
-def _moved_before(ids: TransactionRoutes, topics: Set[TopicName]) -> Iterator[Reason]:
-    """Yield a reason for each transactional id that moved, and so cannot go back."""
-    for name, each in sorted(ids.seen().items()):
-        if name in ids.moved and each.topics & topics:
-            where = "wrote to these topics"
-            yield Reason.of(ReasonCode.PROMOTE_TRANSACTIONS, who=name, where=where)
 
 
 def _producers(
@@ -152,15 +147,15 @@ def _producers(
         if obstacles.is_transactional(each, names)
     )
     scope.sequences = obstacles.unrelayed(found, scope.marked, adopts=adopts)
-    scope.forbidden += obstacles.of_producers(found, names, now, back=back, adopts=adopts)
+    scope.forbidden += obstacles.of_producers(found, names, now, adopts=adopts)
     listing = _groups(link, scope, back=back)
     committed: CommittedGroups = {}
     if scope.groups and names:
         at = groups_by_place(link, scope.groups)
         writers = link.source.producers.states(at)
         committed = committed_by(link, writers, names)
-        scope.forbidden += obstacles.of_committers(at, writers, names, committed, now, back=back)
-    if not back and names:
+        scope.forbidden += obstacles.of_committers(at, writers, names, committed, now)
+    if names:
         groups = frozenset(group.name for group in scope.groups)
         seen, every = ids.seen(), listing.groups.keys()
         joined = joined_ids(TransactionLook(link, names, seen, groups, every, found, committed))
@@ -229,9 +224,6 @@ def _read_by(
     known = {each.group: each.coordinator for each in listing.groups.values()}
     offsets = link.source.groups.offsets(groups, known, telling=True)
     reads = {group: {tp.topic for tp in commits} for group, commits in offsets.items()}
-    mine = {group: each for group, each in offsets.items() if reads[group] & scope.topics.keys()}
-    if back:
-        scope.forbidden += obstacles.of_commits(mine)
     with_members = [
         each
         for each in listing.groups.values()

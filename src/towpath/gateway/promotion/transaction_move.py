@@ -9,8 +9,9 @@ from towpath.cluster.admin.transactions import ProducerEpoch
 from towpath.cluster.metadata import DescribedTransaction
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope
+from towpath.gateway.promotion.transactional_cut import LeavingTransactional
 from towpath.gateway.promotion.undo_errors import UndoneError, late_answers, undone
-from towpath.gateway.transaction_routes import TransactionHold, joined_beyond
+from towpath.gateway.transaction_routes import TransactionHold, TransactionRoutes, joined_beyond
 from towpath.ledger.entries import TRANSACTIONS_LEVEL, GatewayTask, MovedTransactional
 from towpath.ledger.link import OpenLink
 from towpath.model.reasons import Reason, ReasonCode
@@ -33,9 +34,12 @@ class TransactionMove:
         at: What to work with.
         link: The link that copies: the ids leave its source, and go on at its target.
         scope: What moves.
+        back: Whether it goes back to the source.
     """
 
-    def __init__(self, at: PromotionResources, link: OpenLink, scope: PromotionScope) -> None:
+    def __init__(
+        self, at: PromotionResources, link: OpenLink, scope: PromotionScope, *, back: bool
+    ) -> None:
         self._at, self._link, self._scope = at, link, scope
         self._fleet = at.fleet
         self._there: dict[str, ProducerEpoch] = {}
@@ -44,6 +48,7 @@ class TransactionMove:
             frozenset(scope.topics),
             frozenset(group.name for group in scope.groups),
             {*scope.transactional},
+            back=back,
         )
 
     def prepare(self) -> None:
@@ -82,6 +87,7 @@ class TransactionMove:
             groups=tuple(sorted(self._hold.groups)),
             ids=tuple(sorted(self._hold.ids)),
             opened=tuple(_ongoing(self._describe(self._hold.ids))),
+            back=self._hold.back,
         )
         while True:
             found = self._describe(self._all())
@@ -93,7 +99,7 @@ class TransactionMove:
             self._at.require(patience, undone(ReasonCode.PROMOTE_LATE, hold=late, what=what))
             time.sleep(_NAP)
 
-    def records(self) -> tuple[MovedTransactional, ...]:
+    def records(self) -> tuple[LeavingTransactional, ...]:
         """Return the ids as they are on both clusters, for the record.
 
         Raises:
@@ -113,18 +119,22 @@ class TransactionMove:
                 raise UndoneError(why)
         if late:
             self._at.link.raise_level(TRANSACTIONS_LEVEL)
-        return tuple(self._record(each) for _, each in sorted(self._ended.items()))
+        ids = self._at.call(self._at.gateway.routes.transactions.copy)
+        return tuple(self._record(each, ids) for _, each in sorted(self._ended.items()))
 
-    def _record(self, each: DescribedTransaction) -> MovedTransactional:
-        there = self._make(each)
-        return MovedTransactional(
-            id=each.transactional_id,
-            left_id=each.producer,
-            left_epoch=each.epoch,
+    def _record(self, each: DescribedTransaction, ids: TransactionRoutes) -> LeavingTransactional:
+        name, there = each.transactional_id, self._make(each)
+        held = ids.held(name, each.producer, each.epoch)
+        entry = MovedTransactional(
+            id=name,
+            left_id=held[0],
+            left_epoch=held[1],
             there_id=there.producer_id,
             there_epoch=there.epoch,
             ended=each.state,
         )
+        begun = ids.begun(name) if ids.is_held(name, *held) else {}
+        return LeavingTransactional(entry, each.producer, each.epoch, begun)
 
     def _make(self, here: DescribedTransaction) -> ProducerEpoch:
         """Make an id there, under an epoch that no other meaning of the same pair can have."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from towpath.model.nouns import ClusterId, LinkName, ProducerId, SourceOffset, TopicId, TopicName
 
-LEVEL = 9
+LEVEL = 10
 """The highest feature level that this program knows. It goes up by one with every addition to the
 ledger or to a mirror topic that an older program would damage or misread: that program then refuses
 the link. What an older program may pass over needs no new level.
@@ -35,8 +35,11 @@ Level 8: topics went back to the source through a gateway. An older program woul
 promoted, and lead clients to the target. Only links that were asked for it need it.
 
 Level 9: transactional producers moved to the target through a gateway. An older program would lead
-them to the source. Only links that moved some need it."""
-TRANSACTIONS_LEVEL = 9
+them to the source. Only links that moved some need it.
+
+Level 10: they may go back, and go on with other sequences. An older program would lose these.
+Only links that moved transactional producers need it."""
+TRANSACTIONS_LEVEL = 10
 """The feature level of links that moved transactional producers through a gateway."""
 REVERT_LEVEL = 8
 """The feature level of links of which topics were asked to go back through a gateway."""

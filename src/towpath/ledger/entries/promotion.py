@@ -192,14 +192,26 @@ class PromotedTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NextSequence:
+    """The sequence with which a transactional producer goes on in a partition, as it counts."""
+
+    topic: TopicName
+    partition: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MovedTransactional:
-    """A transactional id at the cut: its identity on the cluster that is left, and on the other.
+    """A transactional id at the cut: its identity as its client has it, and where it goes on.
 
     Attributes:
         id: The transactional id.
-        left_id: Its producer id on the cluster that is left; `left_epoch`, the epoch.
+        left_id: The producer id that its client holds; `left_epoch`, the epoch. They are those of
+            the cluster that is left, or of the one before, where the client got no new ones since.
         there_id: Its producer id where it goes on; `there_epoch`, the epoch.
         ended: How its last transaction ended, in Kafka's words.
+        sequences: Where it does not go on with sequence 0. There it is sequence 0, as brokers want
+            it of a new epoch (`ProducerAppendInfo.checkSequence`).
     """
 
     id: str
@@ -208,6 +220,7 @@ class MovedTransactional:
     there_id: int
     there_epoch: int
     ended: str
+    sequences: tuple[NextSequence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +241,7 @@ class Promoted:
         by: The link that copied them, "" for the gateway's own.
         stay: Groups that the target still serves, of those that could go back.
         transactional: The transactional ids that move with them.
+        staying: Transactional ids that the target still serves, of those that could go back.
     """
 
     kind: ClassVar[str] = "promoted"
@@ -241,6 +255,7 @@ class Promoted:
     by: LinkName = NO_LINK
     stay: tuple[str, ...] = ()
     transactional: tuple[MovedTransactional, ...] = ()
+    staying: tuple[str, ...] = ()
 
     @property
     def copied_by(self) -> LinkName:
