@@ -93,6 +93,7 @@ class Fleet:
     Attributes:
         others: The other gateways that take part in the promotion that goes on.
         lost: Those of them that ended meanwhile, or do not answer any more.
+        patience: How long to wait for them, once clients are held; `None` before.
     """
 
     def __init__(self, at: Led) -> None:
@@ -100,6 +101,7 @@ class Fleet:
         self._request, self._number = "", 0
         self.others: dict[str, GatewaySign] = {}
         self.lost = set[str]()
+        self.patience: Deadline | None = None
 
     # Without a promotion
 
@@ -112,6 +114,7 @@ class Fleet:
         book, found = self._book, FleetFacts()
         call = self._call(GatewayTask.FACTS, request=uuid.uuid4().hex[:16])
         found.take(self._own(call))
+        book.read()
         asked, others = dict[str, GatewaySign](), book.others()
         for sign in others:
             if book.takes_part(sign):
@@ -170,7 +173,7 @@ class Fleet:
         """
         book = self._book
         self._request, self._number = request, 0
-        self.lost = set()
+        self.lost, self.patience = set(), None
         self.others = {sign.name: sign for sign in book.company()}
         for sign in self.others.values():
             if not book.takes_part(sign):
@@ -202,7 +205,7 @@ class Fleet:
             TowpathError: The ledger cannot be read or written, or another gateway leads.
         """
         at, book = self._at, self._book
-        patience = patience or Deadline.after(_JOINS)
+        patience = patience or self.patience or Deadline.after(_JOINS)
         self._number += 1
         call = self._call(task, request=self._request, **fields)
         if self.others:

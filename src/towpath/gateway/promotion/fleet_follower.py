@@ -7,6 +7,7 @@ the thread of promotions. For a promotion of its own gateway it only gives signs
 from __future__ import annotations
 
 import threading
+from collections import deque
 from dataclasses import dataclass, replace
 
 from towpath.cluster.data.client import Client
@@ -24,7 +25,9 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.ledger import FACTS, Ledger
 from towpath.model.errors import TowpathError
+from towpath.model.foreign import foreign
 from towpath.model.nouns import Side, TopicName
+from towpath.runtime import log
 
 _KINDS = frozenset({GatewayCall.kind, GatewayReply.kind, Promotion.kind, Promoted.kind})
 _OPEN = frozenset({PromotionStage.ASKED.value, PromotionStage.RUNNING.value})
@@ -59,6 +62,7 @@ class FleetFollower:
         self._last: GatewayReply | None = None
         self._said, self._problems = 0.0, ""
         self._records: dict[str, Promoted] = {}
+        self._read = deque[ReadEntry]()
         self._thread = threading.Thread(target=self._follow, name="fleet", daemon=True)
 
     def start(self, read_to: int) -> None:
@@ -82,6 +86,11 @@ class FleetFollower:
                 self.turn()
             except TowpathError:  # the thread of promotions tells of it
                 self._at.stop.wait(_AGAIN)
+            except Exception as error:  # noqa: BLE001  # else clients would be held for ever
+                self._pending = None
+                facts = {"code": "FAULT", "why": foreign(error)}
+                log.event("promotion.trouble", self._at.link.name, "", facts, trouble=True)
+                self._at.stop.wait(_AGAIN)
 
     def turn(self) -> None:
         """Read what is new, and do it as far as it can be done now.
@@ -91,10 +100,13 @@ class FleetFollower:
         """
         link = self._at.link.name
         wait = _NAP if self._pending is not None else _BUSY if self._lease.is_joined else _IDLE
-        for entry in self._ledger.read(
-            FACTS, wait=wait, wanted=lambda key: key.kind in _KINDS and key.link == link
-        ):
-            self._take(entry)
+        self._read.extend(
+            self._ledger.read(
+                FACTS, wait=wait, wanted=lambda key: key.kind in _KINDS and key.link == link
+            )
+        )
+        while self._read:  # what cannot be written now is written with the next sign of life
+            self._take(self._read.popleft())
         self._go_on()
 
     def _take(self, entry: ReadEntry) -> None:
@@ -173,7 +185,11 @@ class FleetFollower:
             if call.task == GatewayTask.JOIN and not self._shown(call):
                 return False
             pending.is_begun = True
-            pending.marks = at.call(lambda: at.part.do(call))
+            try:
+                pending.marks = at.call(lambda: at.part.do(call))
+            except LookupError:
+                self._problems = "it has let its clients go on already"
+                return True
         marks = pending.marks
         return marks is None or at.call(lambda: at.gateway.drains.drained(marks))
 
@@ -198,9 +214,8 @@ class FleetFollower:
     def _reply(self, call: GatewayCall) -> GatewayReply:
         at = self._at
         reply = at.call(lambda: at.part.reply(call, at.book.name))
-        error = _LAPSED if self._lease.is_lapsed else ""
-        if call.task == GatewayTask.JOIN and call.leader != at.book.name:
-            error = error or self._problems
+        error = _LAPSED if self._lease.is_lapsed else self._problems
+        self._problems = ""
         return replace(reply, error=error, joined=self._lease.is_joined)
 
     def _say(self, reply: GatewayReply, *, is_last: bool = False) -> None:

@@ -165,6 +165,7 @@ class PromotionAttempt:
     def _begin_hold(self, hold: float) -> None:
         """Note that producers are held from now on, and for how long they may be."""
         self._held, self._hold, self._budget = time.monotonic(), hold, Deadline.after(hold)
+        self._fleet.patience = self._budget
 
     def _drain(self) -> None:
         """Hold producers, and wait until all that went to brokers is answered."""

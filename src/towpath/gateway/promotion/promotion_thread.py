@@ -155,12 +155,18 @@ class PromotionThread:
             routes.is_interrupted = False
 
     def _take_over(self) -> None:
-        """Write what became of requests whose gateway was lost."""
-        for each in self._book.led_by_others():
-            if self._book.is_lost(each):
-                self._stop.wait(_TURN * self._book.rank)
-                self._book.read()
-                self._book.take_over(each.name)
+        """Write what became of requests whose gateway was lost.
+
+        This one may have been frozen itself, and have read nothing for long: so it reads first.
+        """
+        book = self._book
+        if not any(map(book.is_lost, book.led_by_others())):
+            return
+        self._stop.wait(_TURN * book.rank)
+        book.read()
+        for each in book.led_by_others():
+            if book.is_lost(each):
+                book.take_over(each.name)
 
     def _is_its_turn(self, asked: Promotion) -> bool:
         """Whether this gateway is to take a request: the oldest one is, unless it does not."""
