@@ -1,0 +1,60 @@
+"""A gateway that is killed while it promotes a group moves it once, to where it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.clients.gateways import go_on, promoted, served
+from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
+from tests.support.here import Here
+from tests.support.kafka import commit, create_topic, wait_until
+from tests.support.links import Link, end
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
+OFTEN = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
+STEPS = 19
+"""About how often a gateway writes until a group is promoted, before and behind each time."""
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("first", range(3, STEPS, 4))
+def test_a_gateway_that_is_killed_around_each_write_moves_a_group_once(
+    reading_link: Link, here: Here, first: int
+) -> None:
+    link, states = reading_link, dict[int, str]()
+    topic = create_topic(link.source.bootstrap, f"{link.name}.killed", PARTITIONS)
+    run, bootstrap = link.run_inside(), link.gateway.split("'")[1]
+    wait_until(lambda: end(link.target, topic) >= 0, f"the run finds it: {run.said}", 240)
+    traffic = Traffic(bootstrap, topic)
+    gateway = served(link)
+    try:
+        traffic.write(0)
+        wait_until(lambda: end(link.target, topic) > 40, f"the run copies: {run.said}", 60)
+        for step in range(first, first + 4):
+            group = f"{link.name}-{step}"
+            commit(link.source.bootstrap, group, topic, 0, 20)
+            commit(link.source.bootstrap, group, topic, 1, 30)
+            gateway.close()
+            gateway = served(link, f"kill={step}")
+            traffic.join(group, **OFTEN)
+            asked = link.start("promote", "--groups", group, "-o", "json")
+            wait_until(lambda: not (gateway.running and asked.running), "one ends", 120)  # noqa: B023
+            died = not gateway.running
+            gateway.close()
+            gateway = served(link)
+            asked.wait()
+            states[step] = str(asked.json["state"])
+            if states[step] != "promoted":
+                promoted(here, link, "--groups", group)
+            go_on(traffic, group)
+            first_read = {part: min(n for p, n in traffic.read[group] if p == part)
+                          for part in range(PARTITIONS)}  # fmt: skip
+            assert first_read == {0: 20, 1: 30}, "it went on exactly there"
+            states[step] += "" if died else ", not killed"
+        traffic.end_writing()
+    finally:
+        traffic.close()
+        gateway.close()
+    print(states)  # noqa: T201
+    assert first < STEPS - 4 or any("promoted" in each for each in states.values())
+    require_whole(traffic, link.source.bootstrap)
