@@ -21,8 +21,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * A client that knows nothing but a gateway, for any version of kafka-clients: `MovingClient KIND NAME TOPIC key=value...`.
  *
  * <p>`write` sends the numbers from 0 on, as the producer NAME, to two partitions in turn, until its standard input ends;
- * then it prints how many it sent, and the longest time until one was acknowledged. `read` prints partition and offset of
- * each record that it reads as a member of the group NAME. `transact` writes numbered transactions under the transactional id
+ * then it prints how many it sent, and the longest time until one was acknowledged. `read` prints partition, offset and time
+ * of each record that it reads as a member of the group NAME. `transact` writes numbered transactions under the transactional id
  * NAME, of which it aborts every fourth, and prints what became of each. `process` reads the topic `INPUT>OUTPUT` as a member of
  * the group NAME, and writes partition and offset of each record in a transaction that commits the offsets, too. What an
  * application would be told is printed after `FAILED`.
@@ -79,7 +79,8 @@ public final class MovingClient {
             consumer.subscribe(List.of(topic));
             while (!over.get()) {
                 for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(200))) {
-                    System.out.println("READ " + record.partition() + " " + record.offset());
+                    System.out.println(
+                            "READ " + record.partition() + " " + record.offset() + " " + System.currentTimeMillis());
                 }
             }
         } catch (RuntimeException error) {
