@@ -62,6 +62,8 @@ def test_large_bodies_are_not_read() -> None:
         {"topics": ["a"], "more": 1},
         {"topics": ["a,b"]},
         {"topics": ["a b"]},
+        {"groups": []},
+        {"groups": ["a,b"]},
         {"gone": "--dry-run"},
         {"dry_run": "perhaps"},
     ],

@@ -146,6 +146,8 @@ def _options(wanted: MoveRequest) -> list[str]:
     found = ["--dry-run"] if wanted.dry_run else []
     if wanted.topics is not None:
         found.append(f"--topics={','.join(wanted.topics)}")
+    if wanted.groups is not None:
+        found.append(f"--groups={','.join(wanted.groups)}")
     if wanted.gone is not None:
         found.append(f"--gone={wanted.gone}")
     return found

@@ -22,6 +22,12 @@ def _topic(value: str) -> str:
     return value
 
 
+def _group(value: str) -> str:
+    if not value.strip() or "," in value:
+        raise ValueError("is no name of a group, or one that a list with commas cannot hold")
+    return value
+
+
 class MoveRequest(BaseModel):
     """Which topics of a link are to move."""
 
@@ -31,6 +37,10 @@ class MoveRequest(BaseModel):
         None
     )
     """Only these topics; by default all of the link."""
+    groups: Annotated[list[Annotated[str, AfterValidator(_group)]], Field(min_length=1)] | None = (
+        None
+    )
+    """Only these groups, before their topics, where `gateway.reads` is `target`."""
     dry_run: bool = False
     """Tell who is connected and what would be held; no more."""
     gone: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$")] | None = None

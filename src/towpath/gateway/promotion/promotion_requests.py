@@ -12,7 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from towpath.ledger.alive import is_gone, this_host, this_space
-from towpath.ledger.entries import REVERT_LEVEL, GatewaySign, Promotion, PromotionStage
+from towpath.ledger.entries import (
+    GROUPS_LEVEL,
+    REVERT_LEVEL,
+    GatewaySign,
+    Promotion,
+    PromotionStage,
+)
 from towpath.ledger.ledger import FACTS
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
@@ -69,6 +75,8 @@ def ask(
         _bury(link, gone)
     if back:
         link.raise_level(REVERT_LEVEL)  # an older gateway would promote
+    if groups:
+        link.raise_level(GROUPS_LEVEL)  # an older gateway would move all topics
     asked = Promotion(
         link=link.name,
         name=uuid.uuid4().hex[:16],

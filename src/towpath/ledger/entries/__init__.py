@@ -27,6 +27,7 @@ from towpath.ledger.entries.groups import SeenGroup, SeenPosition
 from towpath.ledger.entries.ids import AwaitedIds, DecidedIds, RefusedIds
 from towpath.ledger.entries.link import (
     CHANGES_LEVEL,
+    GROUPS_LEVEL,
     LEVEL,
     REVERT_LEVEL,
     STATES_LEVEL,
@@ -91,6 +92,7 @@ __all__ = [
     "CLOSED",
     "FROM_ARCHIVE",
     "FROM_TWIN",
+    "GROUPS_LEVEL",
     "LEVEL",
     "MIRROR",
     "REVERT_LEVEL",

@@ -37,8 +37,11 @@ promoted, and lead clients to the target. Only links that were asked for it need
 Level 9: transactional producers moved to the target through a gateway. An older program would lead
 them to the source. Only links that moved some need it.
 
-Level 10: they may go back, and go on with other sequences. An older program would lose these.
-Only links that moved transactional producers need it."""
+Level 10: they may go back, and go on with other sequences, which an older program would not know;
+and groups may be asked to move alone, for which it would move all topics. Only links that did one
+of both need it."""
+GROUPS_LEVEL = 10
+"""The feature level of links of which groups were asked to move without their topics."""
 TRANSACTIONS_LEVEL = 10
 """The feature level of links that moved transactional producers through a gateway."""
 REVERT_LEVEL = 8
