@@ -35,6 +35,8 @@ class RelayedNodes:
         named: Addresses that the file names, by the broker's id.
         opened: Called with each new node and its id, before a client hears of it.
         shift: What is added to ids of brokers, for clients.
+        pattern: The name of each broker at the first listener's port, with `{id}` for its id as
+            clients know it; "" for a port of its own.
     """
 
     def __init__(
@@ -44,9 +46,10 @@ class RelayedNodes:
         named: Mapping[int, Address],
         opened: Callable[[int, RelayedNode], None],
         shift: int = SHIFT,
+        pattern: str = "",
     ) -> None:
         self._host, self._port, self._named, self._opened = host, port, named, opened
-        self._shift = shift
+        self._shift, self._pattern = shift, pattern
         self._nodes: dict[int, RelayedNode] = {}
 
     def learn(self, brokers: Iterable[Broker]) -> None:
@@ -54,10 +57,15 @@ class RelayedNodes:
         for broker in brokers:
             node = self._nodes.get(broker.id)
             if node is None:
-                shown = self._named.get(broker.id, (self._host, self._port + 1 + broker.id))
+                shown = self._named.get(broker.id) or self._place(broker.id)
                 node = self._nodes[broker.id] = RelayedNode(shown, (broker.host, broker.port))
                 self._opened(broker.id, node)
             node.broker = broker.host, broker.port
+
+    def _place(self, number: int) -> Address:
+        if self._pattern:
+            return self._pattern.replace("{id}", str(self.shown(number))), self._port
+        return self._host, self._port + 1 + number
 
     def address(self, number: int) -> Address:
         """Return the address under which clients reach a known broker."""

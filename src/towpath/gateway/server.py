@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from towpath.cluster.connect.exchange import Address, Versions, address_text
-from towpath.cluster.connect.security import listener_context, ssl_context
+from towpath.cluster.connect.security import listener_context
 from towpath.cluster.metadata import Broker
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import relayed
 from towpath.gateway.broker_connections import BrokerConnection
+from towpath.gateway.broker_dialing import BrokerDialing
 from towpath.gateway.client_connection import ClientConnection
 from towpath.gateway.client_limits import ClientLimits
 from towpath.gateway.fenced_members import FencedMembers
 from towpath.gateway.gateway_counts import ConnectionCounts, GatewayCounts, MoveCounts
 from towpath.gateway.leaving_clients import ClientName, LeavingClients
-from towpath.gateway.link_login import LinkLogin
 from towpath.gateway.login_steering import LoginSteering
 from towpath.gateway.metadata_merging import MetadataMerging, SourceBrokers
 from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.relayed_nodes import RelayedNode, RelayedNodes
 from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster, Routes
+from towpath.gateway.server_names import NamedEntrance, ServerNames
 from towpath.gateway.steering import Steering
 from towpath.gateway.target_steering import TargetSteering
 from towpath.gateway.write_drains import WriteDrains
@@ -35,7 +35,6 @@ from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
 from towpath.model.nouns import ClusterId, TopicName
 from towpath.runtime import log
 from towpath.settings import LinkConfig
-from towpath.settings.sections.clusters import ClusterConfig
 from towpath.settings.sections.gateway import GatewayConfig
 from towpath.settings.sections.groups import GroupsConfig
 
@@ -44,9 +43,6 @@ OF_TARGET = 1000
 SPREAD = 60
 """Seconds over which the connections of a client are closed once it may leave."""
 _BACKLOG = 1024
-_PATIENCE = 5.0
-"""Seconds within which a broker must accept a connection."""
-
 _HANDSHAKE = 10.0
 """Seconds within which a client must have agreed on encryption."""
 
@@ -92,13 +88,16 @@ class Gateway:
 
     def __init__(self, config: LinkConfig, section: GatewayConfig, behind: Behind) -> None:
         self._config, self._section = config, section
+        self._clusters = {Cluster.SOURCE: config.source, Cluster.TARGET: config.target}
         self._loop = asyncio.get_running_loop()
-        self._tls = listener_context(section.tls) if section.tls is not None else None
+        first = TARGET if section.reads_target else SOURCE
+        self._names = ServerNames(first)
+        noted = self._names.note
+        self._tls = listener_context(section.tls, noted) if section.tls is not None else None
         self._listeners: list[socket.socket] = []
         self._servers: list[asyncio.Task[asyncio.Server]] = []
         self._failed: list[ConfigProblem] = []
         self._clients = set[ClientConnection]()
-        self._turn = itertools.count()
         self._behind = behind
         self._drains = WriteDrains(self._loop.time)
         self.counts, self.routes = ConnectionCounts(), Routes()
@@ -108,10 +107,16 @@ class Gateway:
         )
         self.leaving = LeavingClients(self.routes, self._loop.time, self._came_back)
         host, port = section.host, section.address[1]
-        self.nodes = RelayedNodes(host, port, section.named, self._open(Cluster.SOURCE))
-        self.targets = RelayedNodes(
-            host, port + OF_TARGET, section.named_targets, self._open(Cluster.TARGET), shift=0
+        pattern = section.names or ""
+        self.nodes = RelayedNodes(
+            host, port, section.named, self._open(Cluster.SOURCE), pattern=pattern
         )
+        self.targets = RelayedNodes(
+            host, port if pattern else port + OF_TARGET, section.named_targets,
+            self._open(Cluster.TARGET), shift=0, pattern=pattern,
+        )  # fmt: skip
+        brokers = {Cluster.SOURCE: self.nodes, Cluster.TARGET: self.targets}
+        self._dialing = BrokerDialing(self._clusters, brokers)
         self.routes.mirror = self._mirror() if section.reads_target else None
         merging = MetadataMerging(self.routes, self.targets)
         answers = {
@@ -122,7 +127,7 @@ class Gateway:
         }
         checked = behind.cluster if section.adopt else None
         self._own = OwnAnswers(relayed(behind.versions), checked)
-        asking = {each for each in Cluster if self._cluster(each).sasl is not None}
+        asking = {each for each in Cluster if self._clusters[each].sasl is not None}
         if self.routes.mirror is not None:
             how = self._own, answers, self.routes, self.wake, self.leaving, self.routes.mirror
             steering: Steering = TargetSteering(*how)
@@ -138,7 +143,6 @@ class Gateway:
             )
         self._logins = LoginSteering(steering, answers, self.routes, asking) if asking else None
         self._steering = self._logins or steering
-        first = TARGET if section.reads_target else SOURCE
         self._listen(section.address, "gateway.listen", first)
         self.nodes.learn(behind.brokers)
         if section.reads_target:
@@ -272,21 +276,14 @@ class Gateway:
         for client in [*self._clients]:
             client.go_on()
 
-    def _brokers(self, place: BrokerPlace) -> Sequence[Address]:
-        """Return where to connect; of several brokers, another one is first each time."""
-        nodes = self.nodes if place.cluster is Cluster.SOURCE else self.targets
-        if place.broker is not None:
-            at = nodes.broker(place.broker)
-            return [at] if at is not None else []
-        found = [node.broker for _, node in nodes]
-        first = next(self._turn) % max(len(found), 1)
-        return found[first:] + found[:first]
-
     def _open(self, cluster: Cluster) -> Callable[[int, RelayedNode], None]:
         """Return what listens for clients of a broker, which may appear at any time."""
         section = "nodes" if cluster is Cluster.SOURCE else "targets"
 
         def opened(number: int, node: RelayedNode) -> None:
+            if self._section.names is not None:
+                self._names.add(node.shown[0], BrokerPlace(cluster, number))
+                return
             at = self._section.listener_of(node.shown, of_source=cluster is Cluster.SOURCE)
             self._listen(at, f"gateway.{section}.{number}", BrokerPlace(cluster, number))
 
@@ -305,61 +302,29 @@ class Gateway:
             return
         self._listeners.append(listener)
         made = self._loop.create_server(
-            lambda: self._client(home),
+            self._entrance(home),
             sock=listener,
             ssl=self._tls,
             ssl_handshake_timeout=_HANDSHAKE if self._tls else None,
         )
         self._servers.append(self._loop.create_task(made))
 
+    def _entrance(self, home: BrokerPlace) -> Callable[[], asyncio.Protocol]:
+        """Return what makes the protocol of a new connection."""
+        if self._section.names is not None:
+            return lambda: NamedEntrance(self._names, self._client)
+        return lambda: self._client(home)
+
     def _client(self, home: BrokerPlace) -> ClientConnection:
         if home == SOURCE and self._logins is not None and self.routes.source_away:
             home = TARGET  # there is nobody else to log in to
-        logs_in = self._cluster(home.cluster).sasl is not None
+        logs_in = self._clusters[home.cluster].sasl is not None
         return ClientConnection(home, self._leg, self._steering, self, logs_in=logs_in)
 
     def _leg(self, client: ClientConnection, place: BrokerPlace) -> BrokerConnection:
         leg = BrokerConnection(client, self)
-        leg.opening = self._loop.create_task(self._connect(leg, place))
+        self._dialing.open(leg, place)
         return leg
-
-    async def _connect(self, leg: BrokerConnection, place: BrokerPlace) -> None:
-        """Connect to the first of the brokers of a place that accepts it."""
-        why = "the cluster has no such broker"
-        cluster = self._cluster(place.cluster)
-        tls = ssl_context(cluster.tls) if cluster.tls else None
-        for at in self._brokers(place):
-            try:
-                async with asyncio.timeout(_PATIENCE):
-                    login = LinkLogin(cluster, at[0]) if place.as_link and cluster.sasl else None
-                    first = login or leg
-                    await self._loop.create_connection(
-                        lambda of=first: of, *at, ssl=tls, server_hostname=at[0] if tls else None
-                    )
-                    if login is not None:
-                        await self._log_in(login, leg)
-            except OSError as error:  # also those of TLS, and of time
-                why = f"{address_text(at)} is away: {error.strerror or type(error).__name__}"
-            else:
-                return
-        leg.failed(why)
-
-    async def _log_in(self, login: LinkLogin, leg: BrokerConnection) -> None:
-        """Log in as the link, and let the connection serve a client.
-
-        Raises:
-            OSError: It was refused.
-        """
-        try:
-            good = await login.go()
-        except BaseException:
-            login.end()
-            raise
-        leg.until = self._loop.time() + good if good is not None else None
-        login.hand_over(leg)
-
-    def _cluster(self, cluster: Cluster) -> ClusterConfig:
-        return self._config.source if cluster is Cluster.SOURCE else self._config.target
 
     def _close(self) -> None:
         for each in self._servers:

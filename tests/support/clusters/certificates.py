@@ -37,15 +37,18 @@ class Authority:
         self.certificate = folder / "ca.crt"
         self._ca.cert_pem.write_to_path(self.certificate)
 
-    def issue(self, name: str, days: int = 3650) -> Certificate:
+    def issue(self, name: str, days: int = 3650, *hosts: str) -> Certificate:
         """Return a certificate for localhost whose common name is `name`.
 
         Args:
             name: Common name, and the name of the files.
             days: How long it is valid; -1 makes one that has expired.
+            *hosts: Further hosts that it is for.
         """
         end = datetime.now(UTC) + timedelta(days=days)
-        issued = self._ca.issue_cert("localhost", "127.0.0.1", common_name=name, not_after=end)
+        issued = self._ca.issue_cert(
+            "localhost", "127.0.0.1", *hosts, common_name=name, not_after=end
+        )
         made = Certificate(*(self._folder / f"{name}.{end}" for end in ("key", "crt")))
         # Brokers read PKCS 8 alone.
         key = load_pem_private_key(issued.private_key_pem.bytes(), None).private_bytes(

@@ -66,8 +66,14 @@ def ssl_context(tls: Tls) -> ssl.SSLContext:
     return _current(tls, lambda texts: _made(tls, texts))
 
 
-def listener_context(tls: ListenerTls) -> ssl.SSLContext:
+def listener_context(
+    tls: ListenerTls, note: Callable[[ssl.SSLObject, str | None], None] = lambda _, __: None
+) -> ssl.SSLContext:
     """Return the TLS context of a listener; each handshake uses what its files contain by then.
+
+    Args:
+        tls: Its section of the file.
+        note: Called in each handshake with the host that the client names, if any.
 
     Raises:
         ssl.SSLError: A certificate or key is not usable.
@@ -77,8 +83,9 @@ def listener_context(tls: ListenerTls) -> ssl.SSLContext:
     def newest() -> ssl.SSLContext:
         return _current(tls, lambda texts: _made_listener(tls, texts))
 
-    def at_handshake(of: ssl.SSLObject, _: str | None, __: ssl.SSLContext) -> None:
+    def at_handshake(of: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
         of.context = newest()
+        note(of, name)
 
     context = _made_listener(tls, _texts(tls))
     context.sni_callback = at_handshake  # also called for clients that name no host

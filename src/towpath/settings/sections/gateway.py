@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
@@ -17,6 +18,8 @@ from towpath.settings.units import Duration, Size, between
 _ANY = "0.0.0.0", "::"  # noqa: S104, addresses that a file may name
 
 _WAYS = "hand", "auto"
+_NAMES = re.compile(r"[A-Za-z0-9-]*\{id\}[A-Za-z0-9-]*(\.[A-Za-z0-9-]+)+")
+"""The id is in the first label: certificates have no other wildcard (RFC 9525, section 6.3)."""
 
 
 def _bootstrap(value: str) -> str:
@@ -25,6 +28,15 @@ def _bootstrap(value: str) -> str:
 
 def _node(value: str) -> str:
     return check_address(value, "kafka.example:9093")
+
+
+def _pattern(value: str) -> str:
+    if not _NAMES.fullmatch(value):
+        raise ValueError(
+            f"{value[:60]!r} is no pattern of host names with {{id}} once, such as"
+            " b{id}.kafka.example"
+        )
+    return value.lower()
 
 
 def _when(value: str) -> str:
@@ -65,6 +77,14 @@ class GatewayConfig(Section):
         description="HOST:PORT that clients are told for a broker of the target, by its id, once"
         " topics are promoted. Default: the host that clients are told, at the port of `listen`"
         " + 1001 + N.",
+    )
+
+    names: Annotated[str, AfterValidator(_pattern)] | None = Field(
+        None,
+        description="Names that clients are told for brokers, such as `b{id}.kafka.example`, all at"
+        " the port of `listen`; TLS tells the gateway which of them a client means (SNI). `{id}` is"
+        " the id by which clients know the broker. Every such name must lead to the gateway, and"
+        " `tls.cert` must be for them, such as for `*.kafka.example`. Default: a port for each.",
     )
 
     tls: ListenerTls | None = Field(
@@ -189,6 +209,20 @@ class GatewayConfig(Section):
                 "`adopt` and `after: leave` exclude each other: adopted consumers may hold leader"
                 " epochs of the source, which the target's own brokers would take for their own;"
                 " restart the clients at a gateway without `adopt`, then let them leave"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _tells_names(self) -> Self:
+        if self.names is None:
+            return self
+        if self.tls is None:
+            raise ValueError(
+                "`names` needs `tls`: without TLS nobody tells which name a client connected to"
+            )
+        if self.nodes or self.targets or self.adopt:
+            raise ValueError(
+                "`names` names all brokers; leave out `nodes`, `targets` and `adopt`, or `names`"
             )
         return self
 
