@@ -154,7 +154,7 @@ def test_where_nothing_moved_transactions_pass_and_are_remembered() -> None:
     for message in (init(), add("t"), add_offsets("g"), commit_offsets("g"), end()):
         assert places(step(routes, message, 3)) == [AT_SOURCE]
     seen = routes.transactions.seen()["app"]
-    assert (seen.producer, seen.topics, seen.groups) == (5, {"t"}, {"g"})
+    assert (seen.producers, seen.topics, seen.groups) == ({5}, {"t"}, {"g"})
 
 
 def test_a_transactional_id_that_moved_has_its_coordinator_on_the_target() -> None:
@@ -392,6 +392,33 @@ def test_transactions_do_not_begin_while_what_they_write_moves() -> None:
     assert hold is not None
     assert hold.late == {"new", "late"}
     assert places(step(routes, init(), 3)) == [AT_SOURCE]
+
+
+def began(routes: Routes, name: str, producer: int = 7) -> None:
+    made = InitProducerIdResponse(
+        throttle_time_ms=0, error_code=0, producer_id=producer, producer_epoch=0
+    )
+    answered(step(routes, init(name), 3), made)
+
+
+def test_who_has_written_nothing_yet_goes_along_where_all_topics_move() -> None:
+    routes = Routes()
+    began(routes, "early")
+    began(routes, "apart")
+    began(routes, "writes")
+    step(routes, add("else", "writes"), 3)
+    ids = routes.transactions
+    ids.hold = TransactionHold(frozenset({"t"}), frozenset(), {"app"}, stay={"apart"})
+    assert ids.late() == {"early"}
+    began(routes, "new")
+    assert ids.late() == {"early", "new"}
+    assert places(step(routes, add("else", "new"), 3)) == [AT_SOURCE], "it may still begin"
+    assert ids.late() == {"early"}
+    ids.hold.sealed = True
+    assert step(routes, add("else", "early"), 3) is None
+    assert places(step(routes, add("else", "writes"), 3)) == [AT_SOURCE]
+    ids.hold.stay = None
+    assert ids.late() == set(), "where some topics stay, it may write to these"
 
 
 def test_what_is_open_goes_on_to_its_end_until_all_is_sealed() -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 
+import httpx
 import pytest
 
+from tests.support.clusters.certificates import Authority
 from tests.support.here import Here
+from tests.support.kafka import wait_until
+from tests.support.program import Program
+from towpath.dev import ports
 
 LINK = (
     "source: {{bootstrap: 'a:1'}}\ntarget: {{bootstrap: 'b:1'}}\n"
@@ -37,6 +43,40 @@ def test_each_wrong_option_is_named(here: Here, file: Path, tmp_path: Path) -> N
         assert done.code == 2, done.said
         assert said in done.said
         assert "plain-text" not in done.said
+
+
+def test_certificates_that_are_of_no_use_are_named(here: Here, file: Path, tmp_path: Path) -> None:
+    token, no_pem = tmp_path / "token", tmp_path / "no.pem"
+    token.write_text("secret-token")
+    no_pem.write_text("no certificate")
+    one, other = (Authority(tmp_path / name).issue(name) for name in ("one", "other"))
+    for options in (
+        (f"--cert={no_pem}",),
+        (f"--cert={one.certificate}",),
+        (f"--cert={one.certificate}", f"--key={other.key}"),
+    ):
+        done = here("http", str(file), f"--token=file:{token}", *options)
+        assert done.code == 2, done.said
+        assert "no certificate with the key that belongs to it" in done.said
+
+
+def test_it_listens_with_tls(file: Path, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret-token")
+    authority, at = Authority(tmp_path), f"127.0.0.1:{ports.reserve(1)[0]}"
+    cert = authority.issue("server")
+    program = Program(
+        tmp_path, "http", str(file), f"--token=file:{token}", f"--listen={at}",
+        f"--cert={cert.certificate}", f"--key={cert.key}",
+    )  # fmt: skip
+    try:
+        wait_until(lambda: "listening on https" in program.said, f"it listens: {program.said}", 60)
+        context = ssl.create_default_context(cafile=authority.certificate)
+        right = {"Authorization": "Bearer secret-token"}
+        found = httpx.get(f"https://{at}/links", headers=right, verify=context, timeout=60)
+        assert found.json() == {"links": [{"link": "one", "file": "one.yaml"}]}
+    finally:
+        program.stop()
 
 
 def test_two_files_of_one_link_are_refused_with_all_other_faults(here: Here, file: Path) -> None:

@@ -26,15 +26,20 @@ class SeenTransactional:
     """What a transactional id did through this gateway.
 
     Attributes:
-        producer: Its last producer id.
+        producers: Its last producer id; of several gateways, what each of them saw last.
         topics: The topics to which it wrote; `groups`, the groups whose offsets it committed.
         is_open: Whether it has begun a transaction and not ended it.
     """
 
-    producer: int = -1
+    producers: set[int] = field(default_factory=set)
     topics: set[str] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
     is_open: bool = False
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether it began, and has written nothing that is known."""
+        return bool(self.producers) and not (self.topics or self.groups or self.is_open)
 
 
 @dataclass(slots=True)
@@ -46,6 +51,8 @@ class TransactionHold:
         ids: The transactional ids that move with them.
         sealed: Whether nothing of them may pass, also of transactions that are open.
         back: Whether they go back to the source.
+        stay: Ids that stay although nothing is known here that they wrote; `None` for all of these,
+            where not all topics move.
         late: Other ids that wanted to begin a transaction for what moves.
     """
 
@@ -53,6 +60,7 @@ class TransactionHold:
     groups: Set[str]
     ids: set[str]
     back: bool = False
+    stay: Set[str] | None = None
     sealed: bool = False
     late: set[str] = field(default_factory=set)
 
@@ -113,13 +121,29 @@ class TransactionRoutes:
     def holds(self, name: str, topics: Iterable[str] = (), groups: Iterable[str] = ()) -> bool:
         """Whether a request that may begin a transaction has to wait."""
         hold = self.hold
-        if not self._leaves(name) or hold is None or not hold.touches(name, topics, groups):
+        if not self._leaves(name) or hold is None:
             return False
+        if not hold.touches(name, topics, groups):
+            return hold.sealed and self._goes_along(hold, name)
         return hold.sealed or not self._of(name).is_open
 
     def is_sealed(self, name: str) -> bool:
         """Whether an id may get no new epoch."""
         return self._leaves(name) and self.hold is not None and self.hold.sealed
+
+    def late(self) -> set[str]:
+        """Return the other ids that have to move with those that are held."""
+        hold = self.hold
+        if hold is None:
+            return set()
+        if hold.stay is None:
+            return {*hold.late}
+        along = {name for name in self._seen if self._goes_along(hold, name)}
+        return hold.late | {*filter(self._leaves, along - hold.ids)}
+
+    def _goes_along(self, hold: TransactionHold, name: str) -> bool:
+        """Whether an id moves as it has written nothing yet, and all topics move."""
+        return hold.stay is not None and name not in hold.stay and self._of(name).is_unused
 
     def _leaves(self, name: str) -> bool:
         """Whether an id is on the cluster that something leaves now."""
@@ -133,7 +157,7 @@ class TransactionRoutes:
         """Note a request of a transactional id; return what is known of it."""
         seen = self._seen.setdefault(name, SeenTransactional())
         self._seen.move_to_end(name)
-        seen.producer = producer
+        seen.producers = {producer}
         seen.topics.update(topics)
         seen.groups.update(groups)
         if len(self._seen) > self.most:
@@ -154,7 +178,10 @@ class TransactionRoutes:
         """Return what transactional ids did through this gateway, under ids that brokers know."""
         return {
             name: SeenTransactional(
-                self._there(name, each.producer), {*each.topics}, {*each.groups}, each.is_open
+                {self._there(name, producer) for producer in each.producers},
+                {*each.topics},
+                {*each.groups},
+                each.is_open,
             )
             for name, each in self._seen.items()
         }

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
+from towpath.cluster.connect.security import listener_context
 from towpath.http.app import OPENAPI, READY, application
 from towpath.http.running_commands import RunningCommands
 from towpath.http.shapes import HttpJson
@@ -24,6 +25,7 @@ from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings import load
 from towpath.settings.address import host_and_port, listen_address
 from towpath.settings.secrets import SecretText
+from towpath.settings.sections.listener_tls import ListenerTls
 
 _GRACE = 5
 """Seconds that answers have to be sent when the service stops."""
@@ -69,11 +71,12 @@ def http(
     wanted = _checked(listen, token)
     links = _links(files)
     _require_safe(wanted.listen, cert, key)
+    tls = _encryption(cert, key)
     with stopping() as stop, _socket(wanted.listen) as at:
         out = console(stderr=True)
         scheme = "https" if cert else "http"
         out.print(line(f"listening on {scheme}://{listen}; links: {', '.join(links)}"))
-        count = _served(links, wanted, at, (cert, key), stop)
+        count = _served(links, wanted, at, tls, stop)
     show(line(f"stopped: {count} commands were run"), _as_json(listen, links, count))
     return 0
 
@@ -127,6 +130,25 @@ def _require_safe(listen: str, cert: Path | None, key: Path | None) -> None:
         raise ConfigError(tuple(unreadable))
 
 
+def _encryption(cert: Path | None, key: Path | None) -> ListenerTls | None:
+    """Return how it listens with TLS, `None` without.
+
+    Raises:
+        ConfigError: The files are of no use.
+    """
+    if cert is None:
+        return None
+    files = {"cert": cert, "key": key}
+    try:
+        return ListenerTls.model_validate(
+            {name: str(file.absolute()) for name, file in files.items() if file is not None}
+        )
+    except ValidationError:
+        both = f"{cert} has" if key is None else f"{cert} and {key} have"
+        why = f"{both} no certificate with the key that belongs to it, or the key needs a password"
+        raise ConfigError((ConfigProblem("--cert", why),)) from None
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -149,7 +171,7 @@ def _served(
     links: Mapping[str, Path],
     wanted: _Wanted,
     at: socket.socket,
-    pem: tuple[Path | None, Path | None],
+    tls: ListenerTls | None,
     stop: threading.Event,
 ) -> int:
     """Serve until stopped; return how many commands were run."""
@@ -162,8 +184,7 @@ def _served(
             access_log=False,
             server_header=False,
             lifespan="off",
-            ssl_certfile=pem[0],
-            ssl_keyfile=pem[1],
+            ssl_context_factory=(lambda *_: listener_context(tls)) if tls is not None else None,
             limit_concurrency=_CONNECTIONS,
             timeout_graceful_shutdown=_GRACE,
         )

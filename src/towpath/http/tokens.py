@@ -39,6 +39,8 @@ class TokenCheck:
         headers = dict(scope["headers"])
         if scope["path"] not in self._without and not self._knows(headers):
             await _refuse(send, 401, _WHY, (b"www-authenticate", b"Bearer"))
+        elif b"transfer-encoding" in headers:
+            await _refuse(send, 411, b'{"detail":"send the length of the body (Content-Length)"}')
         elif _too_large(headers):
             await _refuse(send, 413, b'{"detail":"the body is too large"}')
         else:
@@ -52,7 +54,7 @@ class TokenCheck:
 
 def _too_large(headers: dict[bytes, bytes]) -> bool:
     length = headers.get(b"content-length", b"0")
-    return b"transfer-encoding" in headers or not length.isdigit() or int(length) > _MOST
+    return not length.isdigit() or int(length) > _MOST
 
 
 async def _refuse(send: _Send, status: int, body: bytes, *more: tuple[bytes, bytes]) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
+from towpath.gateway.promotion.fleet import FleetFacts
 from towpath.gateway.promotion.obstacles import RECENT
 from towpath.gateway.promotion.transaction_obstacles import MOST_IDS, JoinedWrites, of_transactional
 from towpath.gateway.transaction_routes import SeenTransactional, joined_beyond
-from towpath.model.nouns import ProducerId, TopicName, TopicPartition
+from towpath.ledger.entries import GatewayReply, MovedTransactional, SeenId
+from towpath.model.nouns import LinkName, ProducerId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 
 TOPIC, OTHER, NOW = TopicName("t"), TopicName("u"), 1_000_000
 TP = TopicPartition(TOPIC, 0)
-SEEN = {"app": SeenTransactional(producer=5)}
+SEEN = {"app": SeenTransactional({5})}
 
 
 def joined(*groups: str, other: bool = False, producer: int = 5, at: int = NOW) -> JoinedWrites:
@@ -50,6 +54,37 @@ def test_an_id_that_writes_without_the_gateway_is_named_for_a_while() -> None:
     assert told(by_group_alone) == []
 
 
+def test_what_moved_and_goes_on_as_it_is_comes_through_a_gateway() -> None:
+    """Also one that was killed since, and so knows nothing of it."""
+    moved = MovedTransactional(
+        id="app", left_id=3, left_epoch=2, there_id=5, there_epoch=7, ended="Empty"
+    )
+
+    def direct(epoch: int) -> list[Reason]:
+        each = JoinedWrites({TOPIC}, set(), ProducerId(5), NOW, TP, (5, epoch))
+        return [*of_transactional({"app": each}, {TOPIC}, {"g"}, {}, NOW, {"app": moved})]
+
+    assert direct(7) == []
+    assert [each.code for each in direct(8)] == [ReasonCode.PROMOTE_DIRECT]
+
+
+@pytest.mark.parametrize("producers", [(5, 4), (4, 5)])
+def test_what_one_of_several_gateways_saw_is_not_direct(producers: tuple[int, int]) -> None:
+    """Its client went from one to the other, and has got another producer id since."""
+    facts = FleetFacts()
+    for producer in producers:
+        seen = SeenId(id="app", producer=producer, topics=(), groups=(), is_open=False)
+        facts.take(
+            GatewayReply(
+                link=LinkName("l"), gateway=str(producer), request="r", leader="one", number=1,
+                joined=True, seen=(seen,),
+            )
+        )  # fmt: skip
+    assert told(joined(), facts.seen) == []
+    (direct,) = told(joined(producer=6), facts.seen)
+    assert direct.code is ReasonCode.PROMOTE_DIRECT
+
+
 def test_so_many_ids_do_not_fit_into_one_record() -> None:
     def codes(count: int) -> set[ReasonCode]:
         every = {str(number): JoinedWrites({TOPIC}) for number in range(count)}
@@ -60,6 +95,6 @@ def test_so_many_ids_do_not_fit_into_one_record() -> None:
 
 
 def test_what_an_id_wrote_that_came_late_is_compared_alike() -> None:
-    seen = SeenTransactional(5, {"t", "u"}, {"g", "h"})
+    seen = SeenTransactional({5}, {"t", "u"}, {"g", "h"})
     assert [*joined_beyond(seen, {"t"}, {"g"})] == [("u", ""), ("", "h")]
     assert [*joined_beyond(seen, {"t", "u"}, {"g", "h"})] == []

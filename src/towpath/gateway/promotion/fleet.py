@@ -32,6 +32,7 @@ _TELLS = 3.0
 _JOINS = 20.0
 """Seconds within which gateways take part, or are known to send nothing more."""
 _NAP, _WAIT = 0.005, 0.1
+_NO_PRODUCER = -1
 
 
 class Led(Protocol):
@@ -75,11 +76,11 @@ class FleetFacts:
     def take(self, reply: GatewayReply) -> None:
         """Add what one gateway knows."""
         for each in reply.seen:
-            known = self.seen.setdefault(each.id, SeenTransactional(each.producer))
+            known = self.seen.setdefault(each.id, SeenTransactional())
+            known.producers |= {each.producer} - {_NO_PRODUCER}
             known.topics |= {*each.topics}
             known.groups |= {*each.groups}
-            if each.is_open or not known.is_open:
-                known.producer, known.is_open = each.producer, each.is_open
+            known.is_open |= each.is_open
         self.logins |= {ClientLogin(each.mechanism, each.name) for each in reply.logins}
         self.told += reply.told
 
@@ -241,7 +242,7 @@ class Fleet:
         )
 
     def late_ids(self) -> set[str]:
-        """Return transactional ids that wanted to begin a transaction for what moves."""
+        """Return other transactional ids that have to move, too, as all gateways know."""
         return {name for each in self.ask(GatewayTask.LATE) for name in each.ids}
 
     def seen_ids(self) -> Mapping[str, SeenTransactional]:

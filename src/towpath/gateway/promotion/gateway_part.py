@@ -84,7 +84,8 @@ class GatewayPart:
             case GatewayTask.TRANSACTIONS:
                 ids.opened(call.opened)
                 topics, groups = frozenset(call.topics), frozenset(call.groups)
-                ids.hold = TransactionHold(topics, groups, {*call.ids}, back=call.back)
+                stay = frozenset(call.stay) if self._is_whole(call) else None
+                ids.hold = TransactionHold(topics, groups, {*call.ids}, call.back, stay)
             case GatewayTask.SEAL | GatewayTask.UNSEAL if ids.hold is not None:
                 ids.hold.sealed = call.task == GatewayTask.SEAL
                 self._gateway.wake()
@@ -106,8 +107,7 @@ class GatewayPart:
         elif task == GatewayTask.COME and routes.gathering is not None:
             come = routes.gathering.come
             members = _some(call, lambda group, each: each in come.get(group, ()))
-        hold = routes.transactions.hold
-        late = sorted(hold.late) if task == GatewayTask.LATE and hold is not None else ()
+        late = sorted(routes.transactions.late()) if task == GatewayTask.LATE else ()
         told = task == GatewayTask.FACTS
         return GatewayReply(
             link=call.link,
@@ -123,6 +123,17 @@ class GatewayPart:
             logins=tuple(self._logins()) if told else (),
             told=tuple(self._gateway.leaving.told()[:_MOST]) if told else (),
         )
+
+    def _is_whole(self, call: GatewayCall) -> bool:
+        """Whether all that is left of the link moves: afterwards nothing new begins where it was.
+
+        A gateway of an older version does not tell what the link copies.
+        """
+        routes = self._routes
+        if call.back:
+            return routes.topics <= {*call.topics}
+        known = {*call.copied} | routes.eras.keys()
+        return bool(call.copied) and known <= routes.topics | {*call.topics}
 
     def moved(self, record: Promoted) -> None:
         """Let producers go on where the topics are now; members wait for `release`."""
@@ -167,7 +178,7 @@ class GatewayPart:
         for name, each in self._routes.transactions.seen().items():
             yield SeenId(
                 id=name,
-                producer=each.producer,
+                producer=next(iter(each.producers), -1),
                 topics=tuple(sorted(each.topics)),
                 groups=tuple(sorted(each.groups)),
                 is_open=each.is_open,

@@ -233,6 +233,8 @@ class PromotionAttempt:
     def _record(self, ends: Mapping[TopicPartition, int]) -> Promoted:
         """Return the record, with what the source holds of each producer."""
         stay = self._at.call(self._staying) if self._asked.back else None
+        if stay is not None:
+            self._scope.known = self._transactions.known()
         ids = self._transactions.records()
         patience = max(_NAP, self._budget.left())
         eras = self._book.eras

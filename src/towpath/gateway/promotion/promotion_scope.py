@@ -12,7 +12,12 @@ from towpath.gateway.producer_eras import FIRST_ID, is_adopted
 from towpath.gateway.promotion import obstacles
 from towpath.gateway.promotion.committed_groups import CommittedGroups, committed_groups
 from towpath.gateway.promotion.transaction_obstacles import of_transactional
-from towpath.gateway.promotion.transaction_scope import OFFSETS, TransactionLook, joined_ids
+from towpath.gateway.promotion.transaction_scope import (
+    OFFSETS,
+    TransactionLook,
+    joined_ids,
+    unused_ids,
+)
 from towpath.gateway.transaction_routes import TransactionRoutes
 from towpath.ledger.alive import Life, RunLife
 from towpath.ledger.link import OpenLink
@@ -37,6 +42,7 @@ class PromotionScope:
             in transactions.
         known: All transactional ids of the cluster that is left.
         stay: Transactional ids that write to other topics of the source.
+        apart: Those of which gateways heard, and that do not move.
         settled: Groups that moved before their topics.
         forbidden: Why it cannot be.
         told: What a rehearsal tells besides.
@@ -54,6 +60,7 @@ class PromotionScope:
     marked: frozenset[ProducerId] = frozenset()
     known: frozenset[str] = frozenset()
     stay: frozenset[str] = frozenset()
+    apart: frozenset[str] = frozenset()
     settled: frozenset[str] = frozenset()
     forbidden: list[Reason] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
@@ -113,7 +120,8 @@ def scope_of(
         if ids.is_moved(each) is back
     }
     scope.known = frozenset(names_of.values())
-    _producers(link, scope, names_of, ids, back=back)
+    is_whole = promoted <= scope.topics.keys() if back else copied <= promoted | scope.topics.keys()
+    _producers(link, scope, names_of, ids, back=back, is_whole=is_whole)
     return scope
 
 
@@ -131,6 +139,7 @@ def _producers(
     ids: TransactionRoutes,
     *,
     back: bool,
+    is_whole: bool,
 ) -> None:
     """Note the producers and the groups that move with the topics, and those that forbid it."""
     section = link.config.gateway
@@ -158,10 +167,14 @@ def _producers(
     if names:
         groups = frozenset(group.name for group in scope.groups)
         seen, every = ids.seen(), listing.groups.keys()
-        joined = joined_ids(TransactionLook(link, names, seen, groups, every, found, committed))
+        look = TransactionLook(link, names, seen, groups, every, found, committed)
+        joined = joined_ids(look)
         scope.transactional = frozenset(joined)
+        if is_whole:  # afterwards they could begin nowhere else
+            scope.transactional |= unused_ids(look, joined.keys())
+        scope.apart = frozenset(seen.keys() - scope.transactional)
         topics = scope.topics.keys()
-        scope.forbidden += of_transactional(joined, topics, groups, seen, now)
+        scope.forbidden += of_transactional(joined, topics, groups, seen, now, ids.known)
 
 
 def committed_by(

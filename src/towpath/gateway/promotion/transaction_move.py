@@ -88,6 +88,8 @@ class TransactionMove:
             ids=tuple(sorted(self._hold.ids)),
             opened=tuple(_ongoing(self._describe(self._hold.ids))),
             back=self._hold.back,
+            stay=tuple(sorted(self._scope.stay | self._scope.apart)),
+            copied=tuple(sorted(self._at.copied)),
         )
         while True:
             found = self._describe(self._all())
@@ -121,6 +123,16 @@ class TransactionMove:
             self._at.link.raise_level(TRANSACTIONS_LEVEL)
         ids = self._at.call(self._at.gateway.routes.transactions.copy)
         return tuple(self._record(each, ids) for _, each in sorted(self._ended.items()))
+
+    def known(self) -> frozenset[str]:
+        """Return all ids of the cluster that is left, with those that began lately.
+
+        Raises:
+            ClusterError: It does not answer.
+        """
+        ids = self._at.call(self._at.gateway.routes.transactions.copy)
+        names = self._link.source.producers.transactional_ids().values()
+        return self._scope.known | {each for each in names if ids.is_moved(each) is self._hold.back}
 
     def _record(self, each: DescribedTransaction, ids: TransactionRoutes) -> LeavingTransactional:
         name, there = each.transactional_id, self._make(each)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from towpath.gateway.promotion.obstacles import RECENT
 from towpath.gateway.transaction_routes import SeenTransactional
+from towpath.ledger.entries import MovedTransactional
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 
@@ -21,7 +23,8 @@ class JoinedWrites:
     Attributes:
         topics: The topics; `groups`, the groups for which it commits offsets.
         producer: Its producer id at the source, as far as topics tell.
-        last: When it wrote last to one of the topics, in ms since 1970; `where`, to which.
+        last: When it wrote last to one of the topics, in ms since 1970; `where`, to which, and
+            `by`, under which producer id and epoch.
     """
 
     topics: set[TopicName] = field(default_factory=set)
@@ -29,6 +32,7 @@ class JoinedWrites:
     producer: ProducerId | None = None
     last: int = -1
     where: TopicPartition | None = None
+    by: tuple[int, int] = -1, -1
 
 
 def of_transactional(
@@ -37,6 +41,7 @@ def of_transactional(
     groups: Set[str],
     seen: Mapping[str, SeenTransactional],
     now: int,
+    known: Mapping[str, MovedTransactional] = MappingProxyType({}),
 ) -> Iterator[Reason]:
     """Yield the reasons by which transactional producers cannot move.
 
@@ -46,6 +51,8 @@ def of_transactional(
         groups: The names of the groups that move.
         seen: What ids did through this gateway.
         now: Now, in ms since 1970.
+        known: The ids that moved before. What they moved to no client holds: gateways alone write
+            under that.
     """
     for name, each in sorted(joined.items()):
         about = f"transactional id {name}"
@@ -53,7 +60,9 @@ def of_transactional(
             yield Reason.of(ReasonCode.PROMOTE_TOGETHER, group=about, topic=topic, does="writes to")
         for group in sorted(each.groups - groups):
             yield Reason.of(ReasonCode.PROMOTE_TOGETHER_GROUP, who=about, group=group)
-        direct = name not in seen or each.producer not in {None, seen[name].producer}
+        direct = name not in seen or each.producer not in {None, *seen[name].producers}
+        if name in known and each.by == (known[name].there_id, known[name].there_epoch):
+            direct = False
         if direct and now - each.last < RECENT and each.where is not None:
             yield Reason.of(
                 ReasonCode.PROMOTE_DIRECT, partition=str(each.where), who=f"{about}, a producer"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.gateway.promotion.committed_groups import CommittedGroups, committed_groups
-from towpath.gateway.promotion.transaction_obstacles import JoinedWrites
+from towpath.gateway.promotion.transaction_obstacles import MOST_IDS, JoinedWrites
 from towpath.gateway.transaction_routes import SeenTransactional
 from towpath.ledger.link import OpenLink
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition
@@ -59,6 +59,22 @@ def joined_ids(look: TransactionLook) -> dict[str, JoinedWrites]:
     if found:
         _complete(look, found, topics)
     return dict(found)
+
+
+def unused_ids(look: TransactionLook, joined: Set[str]) -> frozenset[str]:
+    """Return ids of clients of gateways that wrote nothing yet, neither to what moves nor besides.
+
+    Args:
+        look: What is asked.
+        joined: The ids that write to what moves; with them no more than a record can tell of.
+
+    Raises:
+        ClusterError: The source does not answer.
+    """
+    unused = {name for name, each in look.seen.items() if each.is_unused} - joined
+    names = {number: name for number, name in look.names.items() if name in unused}
+    found = {*names.values()} - elsewhere(look.link, names, {tp.topic for tp in look.states}).keys()
+    return frozenset(sorted(found)[: max(MOST_IDS - len(joined), 0)])
 
 
 def elsewhere(
@@ -124,3 +140,4 @@ def _add(found: dict[str, JoinedWrites], states: States, names: Mapping[Producer
                 joined.producer = state.id
                 if state.last_timestamp > joined.last:
                     joined.last, joined.where = state.last_timestamp, tp
+                    joined.by = state.id, state.epoch
