@@ -106,6 +106,25 @@ def test_reports_are_one_document_for_all_pairs(tmp_path: Path) -> None:
     assert [each["output"] for each in told] == [{"pair": "eu"}, {"pair": "us"}]
 
 
+def test_pairs_that_a_signal_left_out_have_no_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.json"
+    stop = "import os, signal; os.kill(os.getppid(), signal.SIGTERM); input()"
+    words = ["status", "c.yaml", "--report", str(report)]
+    assert over_pairs("status", words, ("eu", "us"), lambda _: 143) == 143
+    told = report.read_text()
+    assert [each["exit_code"] for each in json.loads(told)["pairs"]] == [143, None]
+    adapter("pairs").validate_json(told, strict=True)
+    capsys.readouterr()
+    remember_form(["verify", "--output", "json"])
+    try:
+        run_beside({"eu": python(stop), "us": python("")}, in_turn=True, as_one=True)
+    finally:
+        remember_form([])
+    assert json.loads(capsys.readouterr().out)["pairs"][1]["exit_code"] is None
+
+
 def test_all_pairs_are_watched_until_a_signal(capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[Sequence[str]] = []
 

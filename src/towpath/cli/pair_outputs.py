@@ -21,7 +21,8 @@ class PairResultJson(TypedDict):
 
     pair: str
     """The label of the pair."""
-    exit_code: int
+    exit_code: int | None
+    """`null` if it did not begin, as a signal came before."""
     output: Annotated[
         dict[str, Any] | None,
         open_object("The document of the command for this pair alone, or an error."),
@@ -40,7 +41,7 @@ def as_json(printed: Mapping[str, str], codes: Mapping[str, int]) -> PairsJson:
     """Return one document of what a command printed as JSON for each pair."""
     return {
         "pairs": [
-            {"pair": label, "exit_code": codes.get(label, 0), "output": _document(text)}
+            {"pair": label, "exit_code": codes.get(label), "output": _document(text)}
             for label, text in printed.items()
         ]
     }

@@ -18,7 +18,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.compare.cursor import Cursor, Piece, Reader
 from towpath.compare.row_sums import RowCollector, RowLook, to_json
-from towpath.model.nouns import Side, TopicPartition
+from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.settings import ClusterConfig
 from towpath.wire import batch as wire
 from towpath.wire.digest import opened_hashes
@@ -61,14 +61,16 @@ class WrittenRows:
     """What a slice found beside its sums.
 
     Attributes:
+        tp: The target partition.
         others: Records of other producers, by producer id.
-        later: Records that the link wrote behind the positions that are known.
+        later: Records behind the positions that are known, by producer id of the link and epoch.
         bytes: Bytes that were read.
         untimed: Whether the broker sets timestamps.
     """
 
+    tp: TopicPartition
     others: Mapping[int, int]
-    later: int
+    later: Mapping[tuple[int, int], int]
     bytes: int
     untimed: bool
 
@@ -90,7 +92,9 @@ def read_rows(text: str) -> tuple[WrittenRows, str]:
     """Return what a slice found, and the text of its sums (`row_sums.from_json`)."""
     told = json.loads(text)
     others = {int(producer): count for producer, count in told["others"].items()}
-    return WrittenRows(others, told["later"], told["bytes"], told["untimed"]), told["sums"]
+    later = {(producer, epoch): count for producer, epoch, count in told["later"]}
+    tp = TopicPartition(TopicName(told["topic"]), told["partition"])
+    return WrittenRows(tp, others, later, told["bytes"], told["untimed"]), told["sums"]
 
 
 class _Reading:
@@ -98,7 +102,8 @@ class _Reading:
         self._work = work
         self._rows = RowCollector(work.look)
         self._others = Counter[int]()
-        self._later, self._untimed = 0, False
+        self._later = Counter[tuple[int, int]]()
+        self._untimed = False
 
     def all(self, reader: Reader) -> str:
         work = self._work
@@ -110,8 +115,10 @@ class _Reading:
             cursor.advance(cursor.have)
         return json.dumps(
             {
+                "topic": work.tp.topic,
+                "partition": work.tp.partition,
                 "others": self._others,
-                "later": self._later,
+                "later": [[*who, count] for who, count in self._later.items()],
                 "bytes": cursor.bytes,
                 "untimed": self._untimed,
                 "sums": to_json(work.first, self._rows.found),
@@ -130,7 +137,9 @@ class _Reading:
                 self._others[producer] += self._records(rows[own])
                 continue
             known = own & (epochs <= last)
-            self._later += self._records(rows[own & ~known])
+            for epoch in np.unique(epochs[own & ~known]).tolist():
+                behind = own & (epochs == epoch)
+                self._later[producer, epoch] += self._records(rows[behind])
             masks[source] = masks.get(source, np.zeros(len(rows), np.bool_)) | known
         for source, mask in masks.items():
             if mask.any():

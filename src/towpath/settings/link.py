@@ -113,8 +113,8 @@ class LinkConfig(Section):
         None,
         validate_default=True,
         description="A query of Spark that the records go through, exactly once"
-        " (docs/howto/transform.md). No offset on the target then belongs to one at the source, and"
-        " nothing is said of equality.",
+        " (docs/howto/transform.md). No offset on the target then belongs to one at the source;"
+        " `verify` sends the records through the query again, and compares.",
     )
     access: AccessConfig = Field(
         AccessConfig.model_construct(), description="Who may do what on the target."

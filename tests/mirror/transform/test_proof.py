@@ -12,6 +12,8 @@ from tests.support.here import Here
 from tests.support.kafka import Record, create_topic, delete_before, produce
 from tests.support.transformed_link import QUERY, T0, TransformedLink
 from towpath.dev.broker import LocalCluster
+from towpath.ledger.transformed import transactional_id
+from towpath.model.nouns import LinkName, TopicName, TopicPartition
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -58,11 +60,14 @@ def test_what_the_query_made_is_proven_and_what_others_wrote_or_the_source_delet
         0 if rows[0]["equal"] == 30 else 5,
     )
     assert verified(here, file, 0, "--may-delete")[0]["verdict"] == "equal"
-    # Somebody else writes to the mirror topic.
-    produce(link.target.bootstrap, link.clean, [Record(b"k", b"alien", (), T0, partition=1)])
+    # Somebody else writes to the mirror topic, once under a transactional id of the link.
+    alien = [Record(b"k", b"alien", (), T0, partition=1)]
+    own_id = transactional_id(LinkName(link.topic), TopicPartition(TopicName(link.topic), 1))
+    produce(link.target.bootstrap, link.clean, alien)
+    produce(link.target.bootstrap, link.clean, alien, {"transactional.id": own_id})
     rows = verified(here, file, 3)
     assert rows[0]["verdict"] == "different"
-    assert "1 records of other producers" in rows[0]["why"]
+    assert f"2 records of other producers in {link.clean}-1" in rows[0]["why"]
 
 
 def test_values_that_no_query_can_make_again_are_not_said_to_be_equal(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,7 +33,8 @@ def row(lag: int = 0, error: str = "") -> PartitionStatus:
 
 def stand(written: int = 4, first: int = 0, **more: Any) -> ProofStand:
     at = TransformedPosition(ID, 4, read=4, written=written, first=0, queries=((0, "q"),))
-    told = {"row": row(), "position": at, "first": first, "since": 0, "earliest": first}
+    told = {"row": row(), "position": at, "first": first, "since": 0, "earliest": first,
+            "mirrors": frozenset({HERE[1].topic})}  # fmt: skip
     return ProofStand(**{**told, **more})
 
 
@@ -49,14 +49,14 @@ def judged(
     made: Any, there: Any, where: ProofStand, others: Any = (), **more: bool
 ) -> PartitionVerdict:
     """Judge as `towpath verify` does, which looks again where sums do not tell enough."""
-    proof = Proof(read={SOURCE: 4})
+    proof = Proof(read={SOURCE: 4}, others={(HERE[1], who): n for who, n in dict(others).items()})
     proof.take({p: sums(p, h) for p, h in made.items()}, {p: sums(p, h) for p, h in there.items()},
                None)  # fmt: skip
     for _ in range(2):
         wanted = needs(proof, {SOURCE: where})
         if wanted.pairs:
             proof.take(_rest(made, wanted, wanted.made), _rest(there, wanted, wanted.there), wanted)
-    return verdict_of(where, proof, Counter(dict(others)), **more)
+    return verdict_of(where, proof, **more)
 
 
 def _rest(found: Any, wanted: Needed, skips: Any) -> dict[Any, RowSum]:
@@ -130,7 +130,10 @@ def test_others_may_write_only_where_the_file_says_so() -> None:
     found = judged(both, both, stand(), {77: 5})
     assert found.verdict is Verdict.DIFFERENT
     assert (found.others[0].producer, found.others[0].records) == (77, 5)
+    assert found.why == "5 records of other producers in b-0"
     assert judged(both, both, stand(shared=True), {77: 5}).verdict is Verdict.EQUAL
+    elsewhere = stand(mirrors=frozenset({TopicName("c")}))
+    assert judged(both, both, elsewhere, {77: 5}).verdict is Verdict.EQUAL
     open_one = stand(unsettled=frozenset({HERE[1]}))
     assert judged(both, both, open_one).verdict is Verdict.LEFT_OUT
 

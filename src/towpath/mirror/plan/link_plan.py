@@ -51,7 +51,8 @@ from towpath.topics.subject import TOPICS
 
 TRANSFORMED = (
     "go through a query of Spark, each exactly once; no offset on the target belongs to one at the"
-    " source, and nothing is proven of their contents (docs/howto/transform.md)"
+    " source. `towpath verify` sends them through the query again, and compares what it makes"
+    " (docs/howto/transform.md)"
 )
 
 

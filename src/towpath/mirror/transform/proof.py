@@ -16,7 +16,6 @@ from towpath.cluster.data.client import Client
 from towpath.compare import COMPARING
 from towpath.compare.row_sums import Pair, RowLook, RowSum, from_json, joined, skips_of
 from towpath.compare.written_rows import (
-    NO_LIMIT,
     SCHEMA,
     WrittenRows,
     WrittenSlice,
@@ -32,6 +31,7 @@ from towpath.mirror import TRANSFORMING
 from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.status.transformed import rows_of
 from towpath.mirror.transform.frames import TransformFrames, known_as, range_of
+from towpath.mirror.transform.proof_others import others_of, producers_of
 from towpath.mirror.transform.proof_verdict import Proof, ProofStand, needs, verdict_of
 from towpath.mirror.verify.stoppable import until
 from towpath.mirror.verify.verdict import PartitionVerdict
@@ -140,13 +140,11 @@ class _Proving:
             frames = TransformFrames(self._spark, self._config, self._file)
             stands = self._stands(seen, frames)
             proof, found = self._compared(seen, stands, frames)
-            later = _producers(positions.seen())
-        others = self._others(seen, found, later)
+            proof.others, proof.unsure = others_of(found, positions)
         return tuple(
             verdict_of(
                 stands[row.tp],
                 proof,
-                others.get(row.tp, Counter()),
                 may_delete=self._scope.may_delete,
             )
             for row in rows
@@ -214,6 +212,7 @@ class _Proving:
                 unsettled=open_ones,
                 shared=self._config.topics.shared,
                 told=row is seen.rows[0],
+                mirrors=_told_with(row, seen.rows),
             )
             for row in seen.rows
         }
@@ -246,7 +245,7 @@ class _Proving:
         ]
         slices = [
             WrittenSlice(
-                self._config.target, tp, first, last, _producers(seen.positions), RowLook()
+                self._config.target, tp, first, last, producers_of(seen.positions), RowLook()
             )
             for tp, end in sorted(seen.end.items())
             for first, last in _cut(seen.first.get(tp, 0), end)
@@ -273,7 +272,6 @@ class _Proving:
                 made, there, found = sums, written, told
                 proof.read, proof.bytes = read, sum(each.bytes for each in told)
                 proof.untimed = any(each.untimed for each in told)
-                proof.later = sum(each.later for each in told)
             proof.take(joined(sums), joined(written), wanted)
         return proof, found
 
@@ -310,23 +308,11 @@ class _Proving:
         told = [read_rows(text) for text in rows["found"].to_pylist()]
         return [each for each, _ in told], from_json(sums for _, sums in told)
 
-    def _others(
-        self, seen: _Seen, found: Iterable[WrittenRows], later: Mapping[int, Any]
-    ) -> dict[TopicPartition, Counter[int]]:
-        """Return the records of other producers, beside the first partition of the link."""
-        counted = Counter[int]()
-        for each in found:
-            counted.update({who: n for who, n in each.others.items() if who not in later})
-        return {seen.rows[0].tp: counted} if seen.rows else {}
 
-
-def _producers(positions: Positions) -> dict[int, tuple[TopicPartition, int]]:
-    """Return the source partition of each producer id, with the last epoch that counts."""
-    found = {}
-    for tp, at in positions.items():
-        found.update(dict.fromkeys(at.earlier, (tp, NO_LIMIT)))
-        found[at.producer_id] = tp, at.producer_epoch if at.producer_epoch >= 0 else NO_LIMIT
-    return found
+def _told_with(row: PartitionStatus, rows: Sequence[PartitionStatus]) -> frozenset[TopicName]:
+    """Return the mirror topics whose other writers are told with a partition: the first of it."""
+    first = next(each for each in rows if each.target_topic == row.target_topic)
+    return frozenset({row.target_topic}) if row is first else frozenset()
 
 
 def _cut(first: int, end: int) -> Iterator[tuple[int, int]]:

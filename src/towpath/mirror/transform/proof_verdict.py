@@ -12,11 +12,12 @@ from towpath.compare.work import Comparison, Counts, RecordDifference
 from towpath.ledger.transformed import TransformedPosition
 from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.status.transformed import DROPPED, READ
+from towpath.mirror.transform.proof_others import Others
 from towpath.mirror.verify.surplus import OtherWriter
 from towpath.mirror.verify.verdict import PartitionVerdict, Verdict
 from towpath.model.amounts import counted
 from towpath.model.digest import Digest
-from towpath.model.nouns import TopicPartition
+from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 
 MOST_LISTED = 4_000_000
@@ -44,6 +45,7 @@ class ProofStand:
         unsettled: Target partitions in which a transaction stays open.
         shared: Whether others may write to mirror topics.
         told: Whether what belongs to no partition is told with this one.
+        mirrors: Mirror topics whose other writers are told with this partition.
     """
 
     row: PartitionStatus
@@ -61,6 +63,7 @@ class ProofStand:
     unsettled: frozenset[TopicPartition] = frozenset()
     shared: bool = False
     told: bool = False
+    mirrors: frozenset[TopicName] = frozenset()
 
     @property
     def front(self) -> bool:
@@ -104,7 +107,8 @@ class Proof:
         lists: Both row by row, where sums differ.
         bytes: Bytes that were read on the target.
         untimed: Whether a broker of the target sets timestamps.
-        later: Records on the target behind the positions that were known.
+        others: Records that the link did not write, by target partition and producer id.
+        unsure: Number of records of which it is not known whose they are.
     """
 
     read: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -114,7 +118,8 @@ class Proof:
     lists: dict[Pair, tuple[RowList, RowList]] = field(default_factory=dict)
     bytes: int = 0
     untimed: bool = False
-    later: int = 0
+    others: Others = field(default_factory=dict)
+    unsure: int = 0
 
     def take(
         self, made: Mapping[Pair, RowSum], there: Mapping[Pair, RowSum], wanted: Needed | None
@@ -168,18 +173,15 @@ def needs(proof: Proof, stands: Mapping[TopicPartition, ProofStand]) -> Needed:
     return Needed(made, there, frozenset(lists))
 
 
-def verdict_of(
-    stand: ProofStand, proof: Proof, others: Counter[int], *, may_delete: bool = False
-) -> PartitionVerdict:
+def verdict_of(stand: ProofStand, proof: Proof, *, may_delete: bool = False) -> PartitionVerdict:
     """Return the verdict on a source partition.
 
     Args:
         stand: The partition.
         proof: What was compared.
-        others: Records of other producers that are told with this partition.
         may_delete: Whether the target is meant to keep less than the source.
     """
-    return _Judging(stand, proof, others, may_delete=may_delete).verdict()
+    return _Judging(stand, proof, may_delete=may_delete).verdict()
 
 
 def _compared(proof: Proof, tp: TopicPartition, stand: ProofStand) -> Iterator[Pair]:
@@ -207,10 +209,13 @@ def _made_of(comparison: Comparison) -> Iterator[str]:
 
 
 class _Judging:
-    def __init__(
-        self, stand: ProofStand, proof: Proof, others: Counter[int], *, may_delete: bool
-    ) -> None:
-        self._stand, self._proof, self._others = stand, proof, others
+    def __init__(self, stand: ProofStand, proof: Proof, *, may_delete: bool) -> None:
+        self._stand, self._proof = stand, proof
+        self._others, self._others_in = Counter[int](), set[TopicPartition]()
+        for (tp, producer), number in proof.others.items():
+            if tp.topic in stand.mirrors:
+                self._others[producer] += number
+                self._others_in.add(tp)
         self._may_delete = may_delete
         self._counts = Counts()
         self._reasons: list[str] = []
@@ -352,7 +357,8 @@ class _Judging:
         since = at.queries[-1][0] if at.queries else at.first
         if since > max(at.first, stand.earliest, stand.since):
             self._reasons.append(
-                f"source offsets before {since} went through another query: {VALUES_NOT}"
+                f"source offsets before {since} went through another query, or to another number of"
+                f" partitions: {VALUES_NOT}"
             )
         if counts.expired:
             self._notes.append(
@@ -373,10 +379,16 @@ class _Judging:
 
     def _beside(self) -> None:
         if self._others:
-            where = "mirror topics of the link"
-            text = f"{self._others.total():,} records of other producers in {where}"
+            named = ", ".join(map(str, sorted(self._others_in)))
+            text = f"{counted(self._others.total(), 'record')} of other producers in {named}"
             (self._notes if self._stand.shared else self._reasons).append(text)
             self._different |= not self._stand.shared
+        if self._proof.unsure and self._stand.told:
+            many = counted(self._proof.unsure, "record")
+            self._reasons.append(
+                f"{many} on the target may be of others: a transaction that stays open hides the"
+                " positions of the link; compare again once it has ended"
+            )
 
     def _judged(self) -> Verdict:
         if self._different:
