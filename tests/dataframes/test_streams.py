@@ -26,9 +26,9 @@ class Query:
     def __init__(self, spark: SparkSession, cluster: LocalCluster, folder: Path) -> None:
         self._spark, self._cluster, self._folder = spark, cluster, folder
 
-    def run(self, topic: str, **options: Any) -> None:
+    def run(self, topic: str, which: str = "subscribe", **options: Any) -> None:
         """Read up to the present end."""
-        reader = self._spark.readStream.format("towpath").option("subscribe", topic)
+        reader = self._spark.readStream.format("towpath").option(which, topic)
         reader = reader.option("kafka.bootstrap.servers", self._cluster.bootstrap)
         for key, value in {"startingOffsets": "earliest", **options}.items():
             reader = reader.option(key, value)
@@ -81,3 +81,7 @@ def test_a_stream_reads_each_record_once_and_notices_another_topic(
     assert query.values() == sorted(
         [*(str(n) for n in range(15)), *(f"new-{n}" for n in range(20))]
     )
+    # A pattern passes over no topic that is gone without a word.
+    delete_topic(source.bootstrap, topic)
+    with pytest.raises(Exception, match=f"{topic} is gone: it was deleted"):
+        query.run(f"{topic}.*", "subscribePattern")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from towpath.model.nouns import TopicName, TopicPartition
 
 
@@ -32,6 +34,23 @@ class TopicMadeAgainError(RuntimeError):
         super().__init__(
             f"{topic} was deleted and created again, so offsets mean other records now; begin with"
             " a new checkpoint, or with failOnDataLoss=false read the new topic from its beginning"
+        )
+
+
+class TopicGoneError(RuntimeError):
+    """A topic that a pattern selects is no longer there.
+
+    Args:
+        topic: Its name.
+        ends: The offset up to which each partition was read.
+    """
+
+    def __init__(self, topic: TopicName, ends: Mapping[str, int]) -> None:
+        named = ", ".join(f"{number}: {offset}" for number, offset in ends.items())
+        super().__init__(
+            f"{topic} is gone: it was deleted, or this login may no longer describe it. What it had"
+            f" behind the offsets up to which it was read ({named}) is lost; with"
+            " failOnDataLoss=false the query goes on without it, and tells that"
         )
 
 

@@ -190,29 +190,42 @@ def _pattern(text: str) -> str:
 
 def _places(text: str) -> tuple[Place, ...]:
     found = _json(text, '{"orders": [0, 1]}')
-    if not all(isinstance(each, list) for each in found.values()):
+    lists = [each if isinstance(each, list) else [None] for each in found.values()]
+    if not all(map(_is_whole, (number for numbers in lists for number in numbers))):
         raise ValueError('must be such as {"orders": [0, 1]}')
-    return tuple((topic, int(number)) for topic, numbers in found.items() for number in numbers)
+    places = tuple((topic, number) for topic, numbers in found.items() for number in numbers)
+    if not places:
+        raise ValueError("names no partition")
+    return places
+
+
+def _is_whole(number: object) -> bool:
+    return type(number) is int and number >= 0
 
 
 def _bound(text: str, usual: int) -> OffsetBound:
     word = text.strip().lower()
     if word in {"earliest", "latest"}:
         return OffsetBound(EARLIEST if word == "earliest" else LATEST)
-    return OffsetBound(usual, offsets=_by_place(text))
+    return OffsetBound(usual, offsets=_by_place(text, EARLIEST))
 
 
-def _by_place(text: str) -> dict[Place, int]:
-    like = '{"orders": {"0": 23, "1": -2}}'
+def _by_place(text: str, least: int = 0) -> dict[Place, int]:
+    like = '{"orders": {"0": 23, "1": -2}}' if least else '{"orders": {"0": 1700000000000}}'
     found = _json(text, like)
     try:
-        return {
-            (topic, int(number)): int(value)
+        made = {
+            (topic, int(number)): value
             for topic, numbers in found.items()
             for number, value in numbers.items()
         }
-    except (AttributeError, ValueError, TypeError):
+    except (AttributeError, ValueError):
         raise ValueError(f"must be such as {like}") from None
+    for (topic, number), value in made.items():
+        if type(value) is not int or value < least:
+            text = f"{topic}-{number}: {json.dumps(value)} is no whole number of {least} or more"
+            raise ValueError(text)
+    return made
 
 
 def _json(text: str, like: str) -> dict[str, Any]:

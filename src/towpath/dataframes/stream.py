@@ -6,6 +6,7 @@ between two micro-batches is another topic, and is told, not read on in the midd
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from typing_extensions import override
 
 from towpath.cluster.admin import Admin
-from towpath.dataframes.errors import TopicMadeAgainError
+from towpath.dataframes.errors import TopicGoneError, TopicMadeAgainError
 from towpath.dataframes.options import LATEST, OffsetBound, SourceOptions
 from towpath.dataframes.query_warnings import tell
 from towpath.dataframes.ranges import (
@@ -96,8 +97,9 @@ class StreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
     @override
     def partitions(self, start: Position, end: Position) -> Sequence[InputPartition]:
         """Return the ranges of a micro-batch, one for each task."""
-        self._read = end
-        return spread([*ranges_between(start, end, fails=self._options.fails)], self._options)
+        self._read, fails = end, self._options.fails
+        require_there(start, end, self._options.pattern, fails=fails)
+        return spread([*ranges_between(start, end, fails=fails)], self._options)
 
     @override
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -182,6 +184,29 @@ def ranges_between(start: Position, end: Position, *, fails: bool) -> Iterator[O
             begin = 0
         if begin < offset:
             yield OffsetRange(tp, TopicId(number), max(begin, 0), offset)
+
+
+def require_there(start: Position, end: Position, pattern: str | None, *, fails: bool) -> None:
+    """Raise if topics that a pattern selects are gone since the last micro-batch.
+
+    Those that are named are told where topics are looked up.
+
+    Args:
+        start: Where a micro-batch begins.
+        end: Where it ends.
+        pattern: Which topics are read.
+        fails: Whether that ends the query; else it is told.
+
+    Raises:
+        TopicGoneError: One is gone.
+    """
+    for topic, one in start.items():
+        if pattern is None or topic in end or not re.fullmatch(pattern, topic):
+            continue
+        gone = TopicGoneError(TopicName(topic), one["at"])
+        if fails:
+            raise gone
+        tell(str(gone))
 
 
 def _begin(start: Position, tp: TopicPartition) -> int:

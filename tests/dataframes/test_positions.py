@@ -1,0 +1,60 @@
+"""Options and positions of queries, without a broker."""
+
+from __future__ import annotations
+
+import pytest
+
+from towpath.dataframes.errors import TopicGoneError
+from towpath.dataframes.options import read_options
+from towpath.dataframes.stream import Position, require_there
+from towpath.model.errors import ConfigError
+
+BROKERS = {"kafka.bootstrap.servers": "b:9092"}
+
+
+def position(*topics: str) -> Position:
+    return {topic: {"id": "x", "at": {"0": 7}} for topic in topics}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("startingOffsets", '{"a": {"0": -3}}', "a-0: -3 is no whole number of -2 or more"),
+        ("startingOffsets", '{"a": {"0": 1.7}}', "a-0: 1.7 is no whole number"),
+        ("endingOffsets", '{"a": {"0": true}}', "a-0: true is no whole number"),
+        ("startingOffsets", '{"a": {"0": "5"}}', 'a-0: "5" is no whole number'),
+        ("startingOffsets", '{"a": 5}', "must be such as"),
+        ("endingOffsetsByTimestamp", '{"a": {"0": -7}}', "a-0: -7 is no whole number of 0 or more"),
+    ],
+)
+def test_offsets_and_times_that_are_none_are_told(option: str, value: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read_options({**BROKERS, "subscribe": "a", option: value})
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ('{"a": [0, "x"]}', "must be such as"),
+        ('{"a": [-1]}', "must be such as"),
+        ('{"a": 0}', "must be such as"),
+        ('{"a": []}', "names no partition"),
+        ("{}", "names no partition"),
+    ],
+)
+def test_partitions_that_are_none_are_told(value: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read_options({**BROKERS, "assign": value})
+
+
+def test_a_topic_of_a_pattern_that_is_gone_ends_the_query_or_is_told(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    before, after = position("a", "b"), position("a")
+    with pytest.raises(TopicGoneError, match=r"b is gone.*up to which it was read \(0: 7\)"):
+        require_there(before, after, "[ab]", fails=True)
+    require_there(before, after, "[ab]", fails=False)
+    assert "b is gone" in capfd.readouterr().err
+    require_there(before, after, "a", fails=True)  # another pattern asks for it no more
+    require_there(before, after, None, fails=True)
+    require_there(after, before, "[ab]", fails=True)
