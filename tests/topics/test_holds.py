@@ -198,6 +198,7 @@ class _Link:
             )
         )
         self.books = SimpleNamespace(of=self._of)
+        self.config = SimpleNamespace(transforms=None)
 
     def _latest(self, tps: list[TopicPartition], **_: Any) -> dict[TopicPartition, int]:
         self.asked += 1

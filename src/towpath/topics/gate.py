@@ -8,11 +8,13 @@ same check at the source.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from towpath.cluster.data.client import Client
 from towpath.ledger.link import OpenLink
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.ledger.transformed import PositionsTopic
+from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.topics.configs import MOST_BYTES, POLICY, TIME_LIMITS
 from towpath.topics.observed import Topic
 from towpath.topics.releases import SEGMENT_BYTES
@@ -45,20 +47,20 @@ class ReleaseGate:
             for name, known in self._ends.items()
             if name in pending and known[0] == _seen(pending[name])
         }
-        self._look([topic for name, topic in pending.items() if name not in self._ends], link)
-        return frozenset(name for name in pending if not self._passed(name, link))
+        reached = _reached(pending.values(), link) if pending else {}
+        new = [topic for name, topic in pending.items() if name not in self._ends]
+        self._look(new, link, reached)
+        return frozenset(name for name in pending if not self._passed(name, reached))
 
-    def _look(self, topics: list[Topic], link: OpenLink) -> None:
+    def _look(
+        self, topics: list[Topic], link: OpenLink, reached: Mapping[TopicPartition, int]
+    ) -> None:
         """Ask where the logs of topics end that were not seen with these configs before."""
-        tps = [
-            TopicPartition(topic.name, number)
-            for topic in topics
-            for number in range(topic.partitions)
-        ]
+        tps = [*_partitions(topics)]
         if not tps:
             return
         ends = link.source.offsets.latest(tps, patience=_PATIENCE)
-        uncopied = [tp for tp in tps if link.books.of(tp).receipt is None]
+        uncopied = [tp for tp in tps if tp not in reached]
         starts = link.source.offsets.earliest(uncopied, patience=_PATIENCE) if uncopied else {}
         for topic in topics:
             own = [TopicPartition(topic.name, number) for number in range(topic.partitions)]
@@ -66,15 +68,26 @@ class ReleaseGate:
                 full = {tp: ends[tp] for tp in own if starts.get(tp) != ends[tp]}
                 self._ends[topic.name] = _seen(topic), full
 
-    def _passed(self, name: TopicName, link: OpenLink) -> bool:
+    def _passed(self, name: TopicName, reached: Mapping[TopicPartition, int]) -> bool:
         if name not in self._ends:
             return False
         _, ends = self._ends[name]
-        receipts = {tp: link.books.of(tp).receipt for tp in ends}
-        return all(
-            (receipt := receipts[tp]) is not None and receipt.source_end >= end
-            for tp, end in ends.items()
-        )
+        return all(reached.get(tp, -1) >= end for tp, end in ends.items())
+
+
+def _partitions(topics: Iterable[Topic]) -> Iterator[TopicPartition]:
+    for topic in topics:
+        yield from (TopicPartition(topic.name, number) for number in range(topic.partitions))
+
+
+def _reached(topics: Iterable[Topic], link: OpenLink) -> dict[TopicPartition, int]:
+    """Return the source offsets up to which partitions are copied, or went through a query."""
+    if link.config.transforms is None:
+        receipts = ((tp, link.books.of(tp).receipt) for tp in _partitions(topics))
+        return {tp: receipt.source_end for tp, receipt in receipts if receipt is not None}
+    with Client(link.config.target, Side.TARGET, link.target) as client:
+        positions = PositionsTopic(link.target, client, link.config.link).seen()
+    return {tp: at.end for tp, at in positions.items()}
 
 
 def _seen(topic: Topic) -> _Seen:
