@@ -121,7 +121,10 @@ def test_what_one_side_no_longer_has_is_left_out_of_both() -> None:
     whole = {HERE: [1, 2, 3, 4]}
     found = judged(whole, {HERE: [3, 4]}, short)
     assert (found.verdict, found.codes) == (Verdict.DELETED, ("TARGET_DELETED",))
+    assert "its position tells of 4 records, the target has 2" in found.notes
     assert judged(whole, {HERE: [3, 4]}, short, may_delete=True).verdict is Verdict.EQUAL
+    found = judged(whole, whole, short)
+    assert not any("its position tells" in each for each in found.notes)
     assert judged(whole, {HERE: [3, 9]}, short).verdict is Verdict.DIFFERENT
 
 

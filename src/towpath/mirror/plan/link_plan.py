@@ -28,7 +28,6 @@ from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.status.partitions import caught_up, status
 from towpath.mirror.status.source_cuts import findings as cuts
 from towpath.mirror.status.source_cuts import with_cuts
-from towpath.mirror.status.transformed import transformed_status
 from towpath.mirror.status.unread import findings as unread
 from towpath.mirror.status.unread import with_unread
 from towpath.mirror.staying.source_clients import look_at_clients
@@ -152,9 +151,6 @@ class _Records:
 
     def caught_up(self, link: OpenLink) -> frozenset[TopicName]:
         """Return the source topics whose mirror topics have caught up."""
-        if link.config.transforms is not None:
-            there = link.config, link.books, link.source, link.target
-            return caught_up(transformed_status(*there))
         self.rows = status(link.config, link.books, link.source, link.target)
         return caught_up(self.rows)
 

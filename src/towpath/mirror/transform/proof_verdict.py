@@ -255,12 +255,15 @@ class _Judging:
             named = ", ".join(map(str, sorted(stand.unsettled)))
             self._reasons.append(f"not compared where a transaction stays open: {named}")
             return
-        told = f"its position tells of {counted(at.written, 'record')}, the target has {there:,}"
-        if at.first < 0 or stand.shortened or stand.target_compacts:
-            self._notes.append(told)
-        elif there != at.written:
-            self._different = True
-            self._reasons.append(told)
+        if there != at.written:
+            told = (
+                f"its position tells of {counted(at.written, 'record')}, the target has {there:,}"
+            )
+            if at.first < 0 or stand.shortened or stand.target_compacts:
+                self._notes.append(told)
+            else:
+                self._different = True
+                self._reasons.append(told)
         if at.lost:
             lost = counted(at.lost, "source offset")
             self._notes.append(f"{lost} were deleted before they were read")
