@@ -368,6 +368,7 @@ def test_a_join_is_held_then_asked_for_again_until_the_group_is_promoted() -> No
     assert gate.mirror.fenced.counts() == {"g": 1}
     assert gate.step(join(), 5) is None
     gate.routes.move(Promoted(link=LinkName("l"), name="p", topics=(), groups=("g",), at=1))
+    assert gate.mirror.fenced.counts() == {}, "whichever gateway promoted it"
     assert places(gate.step(join(), 5)) == [LEADER]
 
 

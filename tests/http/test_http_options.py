@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import select
+import socket
 import ssl
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -77,6 +80,34 @@ def test_it_listens_with_tls(file: Path, tmp_path: Path) -> None:
         assert found.json() == {"links": [{"link": "one", "file": "one.yaml"}]}
     finally:
         program.stop()
+
+
+def test_who_waits_for_a_command_is_told_that_it_ended_with_the_service(tmp_path: Path) -> None:
+    file, token = tmp_path / "one.yaml", tmp_path / "token"
+    token.write_text("secret-token")
+    at, right = f"127.0.0.1:{ports.reserve(1)[0]}", {"Authorization": "Bearer secret-token"}
+    silent = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    source, target = (f"127.0.0.1:{each.getsockname()[1]}" for each in silent)
+    text = LINK.format(name="one").replace("a:1", source).replace("b:1", target)
+    file.write_text(f"{text}gateway: {{listen: '{at}'}}\n")
+    program = Program(tmp_path, "http", str(file), f"--token=file:{token}", f"--listen={at}")
+    try:
+        wait_until(lambda: "listening on" in program.said, "it listens", 60)
+        url = f"http://{at}/links/one/promote"
+        with ThreadPoolExecutor() as pool:
+            asked = pool.submit(httpx.post, url, headers=right, json={}, timeout=100)
+            reached, _, _ = select.select(silent, [], [], 60)
+            assert program.stop() == 0
+            answer = asked.result(60)
+    finally:
+        if program.running:
+            program.kill9()
+        for each in silent:
+            each.close()
+    assert reached, "it asked a cluster, and got no answer"
+    assert answer.json()["state"] == "ended", answer.text
+    assert answer.json()["exit_code"] != 0
+    assert "Traceback" not in program.said
 
 
 def test_two_files_of_one_link_are_refused_with_all_other_faults(here: Here, file: Path) -> None:

@@ -133,6 +133,9 @@ class Routes:
             self.groups = (self.groups - {*record.groups}) | {*record.stay}
         else:
             self.groups |= {*record.groups}
+        if self.mirror is not None:
+            for group in record.groups:
+                self.mirror.fenced.opened(group)
         for each in record.topics:
             self._move(each, back=record.back)
 

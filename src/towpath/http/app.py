@@ -70,7 +70,7 @@ class _Runner:
         try:
             return self._commands.start(link, words, options)
         except BusyError:
-            why = "as many commands run as may; try again once some have ended"
+            why = "as many commands run as may, or the service stops; try again later"
             raise HTTPException(503, why, headers={"Retry-After": "5"}) from None
 
     async def shown(self, link: str, words: str) -> Response:

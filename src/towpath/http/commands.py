@@ -30,6 +30,7 @@ from towpath.settings.sections.listener_tls import ListenerTls
 _GRACE = 5
 """Seconds that answers have to be sent when the service stops."""
 _CONNECTIONS = 200
+_LOOK = 0.2
 
 LinkFiles = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="The YAML files of the links.")
@@ -191,16 +192,17 @@ def _served(
     )
 
     async def serve() -> None:
-        await server.serve(sockets=[at])
-        await commands.end()
+        serving = asyncio.create_task(server.serve(sockets=[at]))
+        while not (serving.done() or stop.is_set()):
+            await asyncio.sleep(_LOOK)
+        await commands.end()  # first, so that who waits for one is told of its end
+        server.should_exit = True
+        await serving
 
     # Outside the main thread uvicorn leaves signals alone.
-    serving = threading.Thread(target=lambda: asyncio.run(serve()), name="http")
-    serving.start()
-    while serving.is_alive() and not stop.wait(0.2):
-        pass
-    server.should_exit = True
-    serving.join()
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="http")
+    thread.start()
+    thread.join()
     return commands.count
 
 

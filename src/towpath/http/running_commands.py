@@ -29,7 +29,7 @@ _END = 15.0
 
 
 class BusyError(Exception):
-    """As many commands run as may."""
+    """No more commands may run now."""
 
 
 @dataclass(slots=True)
@@ -84,6 +84,7 @@ class RunningCommands:
         self._known: dict[str, RunningCommand] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._processes: dict[str, asyncio.subprocess.Process] = {}
+        self._is_over = False
         self.count = 0
 
     def __iter__(self) -> Iterator[RunningCommand]:
@@ -97,9 +98,9 @@ class RunningCommands:
         """Start a command on the file of a link.
 
         Raises:
-            BusyError: As many commands run as may.
+            BusyError: As many commands run as may, or the service stops.
         """
-        if len(self._tasks) >= _AT_ONCE:
+        if self._is_over or len(self._tasks) >= _AT_ONCE:
             raise BusyError
         made = RunningCommand(link, words)
         self._known[made.id] = made
@@ -110,7 +111,11 @@ class RunningCommands:
         return made
 
     async def end(self) -> None:
-        """Ask all commands to end, and wait for that; those that do not end are killed."""
+        """Ask all commands to end, and wait for that; those that do not end are killed.
+
+        No other ones begin.
+        """
+        self._is_over = True
         for each in self._processes.values():
             with suppress(ProcessLookupError):
                 each.terminate()

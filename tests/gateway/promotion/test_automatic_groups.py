@@ -49,6 +49,15 @@ def test_by_hand_only_groups_begin_that_the_source_does_not_have() -> None:
     assert times.groups.due({"g": 0, "new": None}) == ["new"]
 
 
+def test_the_gateway_that_began_first_sees_to_groups_first() -> None:
+    times = Times("hand")
+    times.groups.due({"new": None})
+    times.seconds = 2.0
+    assert times.groups.due({"new": None}, turn=4.0) == []
+    times.seconds = 6.0
+    assert times.groups.due({"new": None}, turn=4.0) == ["new"]
+
+
 def test_at_a_time_groups_move_from_then_on() -> None:
     times = Times(5000)
     times.groups.due({"g": 0})

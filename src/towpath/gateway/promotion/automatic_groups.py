@@ -28,7 +28,7 @@ class AutomaticGroups:
         self._since: dict[str, float] = {}
         self._next: dict[str, float] = {}
 
-    def due(self, waiting: Mapping[str, int | None]) -> list[str]:
+    def due(self, waiting: Mapping[str, int | None], turn: float = 0.0) -> list[str]:
         """Return the groups to promote now.
 
         A group that the source does not have begins on the target whatever the file says.
@@ -36,6 +36,7 @@ class AutomaticGroups:
         Args:
             waiting: How many members groups have at the source whose members wait here; `None` for
                 a group that the source does not have.
+            turn: For how many seconds longer to wait, as other gateways see to it first.
         """
         clock, found = self._clock(), []
         free = {name for name, there in waiting.items() if not there}
@@ -43,7 +44,9 @@ class AutomaticGroups:
         for name in sorted(free):
             is_new = waiting[name] is None
             long = _NEW if is_new else EMPTY
-            settled = clock - self._since[name] >= long and clock >= self._next.get(name, 0.0)
+            settled = clock - self._since[name] >= long + turn and clock >= self._next.get(
+                name, 0.0
+            )
             if settled and (is_new or self._is_wanted):
                 found.append(name)
         return found

@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.promotion.deciding import decide
 from towpath.gateway.promotion.gateway_book import done_state
 from towpath.gateway.promotion.group_move import MEMBERS, GroupMove, Offsets
@@ -36,13 +35,10 @@ class GroupPromotion:
         at: What to work with.
         asked: The request.
         scope: The groups.
-        mirror: Who waits.
     """
 
-    def __init__(
-        self, at: PromotionResources, asked: Promotion, scope: GroupScope, mirror: MirrorReads
-    ) -> None:
-        self._at, self._asked, self._scope, self._mirror = at, asked, scope, mirror
+    def __init__(self, at: PromotionResources, asked: Promotion, scope: GroupScope) -> None:
+        self._at, self._asked, self._scope = at, asked, scope
         # Of a group that the source does not have there is nothing to bring over.
         known = {group: each for group, each in scope.groups.items() if each is not None}
         self._groups = GroupMove(at, at.link, PromotionScope({}, groups=known), back=False)
@@ -127,6 +123,4 @@ class GroupPromotion:
 
     def _moved(self, record: Promoted) -> None:
         self._at.gateway.routes.move(record)
-        for each in record.groups:
-            self._mirror.fenced.opened(each)
         self._at.gateway.wake()

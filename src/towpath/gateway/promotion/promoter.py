@@ -83,9 +83,11 @@ class Promoter:
             raise ConfigError(problems)
 
         def take() -> set[str]:
+            routes = at.gateway.routes
             for each in records:
-                at.gateway.routes.move(each)
-            return {*at.gateway.routes.topics}
+                routes.move(each)
+            at.gateway.wake()
+            return {*routes.topics}
 
         topics = at.call(take)
         self._taken.update(each.name for each in records)
@@ -253,7 +255,7 @@ class Promoter:
         if forbidden:
             return replace(asked, state=PromotionStage.REFUSED.value, reasons=forbidden)
         try:
-            return GroupPromotion(at, asked, scope, mirror).go()
+            return GroupPromotion(at, asked, scope).go()
         except UndoneError as error:
             return self._failed(asked, error.why)
         except TowpathError as error:

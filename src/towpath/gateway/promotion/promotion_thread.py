@@ -197,7 +197,10 @@ class PromotionThread:
 
     def _do_waiting(self) -> None:
         """Promote groups whose members all wait here, where nobody needs to ask for it."""
-        waiting = waiting_groups(self._at)
+        moved = self._book.promoted_groups()  # another gateway may have done it
+        waiting = {
+            name: there for name, there in waiting_groups(self._at).items() if name not in moved
+        }
         for name, there in sorted(waiting.items()):
             if there and self._fenced.get(name) != there:
                 facts: dict[str, str | int] = {"there": there}
@@ -205,7 +208,7 @@ class PromotionThread:
         self._fenced = waiting
         if self._book.led_by_others():
             return
-        for name in self._groups.due(waiting):
+        for name in self._groups.due(waiting, _TURN * self._book.rank):
             self._do(replace(automatic_request(self._link.name), groups=(name,)))
 
     def _waits(self, reasons: Collection[Reason]) -> None:
