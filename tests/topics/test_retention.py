@@ -162,6 +162,14 @@ def test_changed_records_may_take_more_bytes() -> None:
     assert not foresee(KEPT, KEPT, changed, RULES).reasons
 
 
+def test_sizes_of_partitions_say_nothing_where_records_go_through_a_query() -> None:
+    sized = {**KEPT, "retention.bytes": "800"}
+    logs = {0: LogSeen(first=0, end=9, fresh=0, timed=0, bytes=None, mirrored=900)}
+    found = foresee(sized, sized, replace(seen(), logs=logs, transformed=True), RULES)
+    assert codes(found) == [ReasonCode.DELETION_UNKNOWN]
+    assert "records go through a query, and to partitions of their own" in str(found)
+
+
 def test_a_cluster_that_does_not_answer_keeps_the_hold() -> None:
     silent = TopicSeen(untold="source: no leader")
     found = foresee(KEPT, KEPT, silent, RULES)

@@ -107,6 +107,8 @@ UNKNOWN_DELETIONS: Mapping[str, str] = MappingProxyType(
         " for retention.bytes to count",
         "changes": "records are changed on their way, so they may take more bytes there for"
         " retention.bytes to count",
+        "transform": "records go through a query, and to partitions of their own, so"
+        " retention.bytes may reach others there",
         "cleaned": "both cleaners compact the log at times of their own, so retention.bytes does"
         " not reach the same records",
         "tiered": "brokers with tiered storage do not tell all bytes that retention.bytes counts",

@@ -92,12 +92,14 @@ class TopicSeen:
         ahead: Milliseconds by which the target's clock is ahead of the source's; `None` if unknown.
         untold: Why a cluster did not answer, "" if both did.
         changed: Whether records are changed on their way, so that they may take more bytes.
+        transformed: Whether they go through a query, so that no partitions can be compared.
     """
 
     logs: Mapping[int, LogSeen] = field(default_factory=dict)
     ahead: int | None = None
     untold: str = ""
     changed: bool = False
+    transformed: bool = False
 
 
 def foresee(source: Configs, final: Configs, seen: TopicSeen, rules: ConfigRules) -> Foresight:
@@ -256,12 +258,20 @@ def _sizes(source: Configs, final: Configs, seen: TopicSeen) -> Iterator[Reason]
     theirs = final.get(COMPRESSION, "producer")
     if theirs not in {"producer", source.get(COMPRESSION, "producer")}:
         yield _unknown("compression", theirs)
+    if seen.transformed:
+        yield _unknown("transform")
+        return
     if seen.changed:
         yield _unknown("changes")
     if "compact" in source.get(POLICY, ""):
         yield _unknown("cleaned")
     if "true" in {source.get(TIERED), final.get(TIERED)}:
         yield _unknown("tiered")
+    yield from _larger(final, seen)
+
+
+def _larger(final: Configs, seen: TopicSeen) -> Iterator[Reason]:
+    """Yield the partitions that take more bytes on the target, or whose size is not told."""
     for number, log in seen.logs.items():
         if log.bytes is None:
             yield _unknown("sizes")

@@ -122,7 +122,8 @@ class TopicClient:
         found: dict[TopicName, Foresight] = {}
         for name, each in held.items():
             changed = link.config.change_of(name) != NO_CHANGE
-            logs = replace(seen[name], changed=changed)
+            through_query = link.config.transforms is not None
+            logs = replace(seen[name], changed=changed, transformed=through_query)
             told = foresee(each.source.configs, each.final, logs, config.configs)
             told = caused(told, each.by) if each.by else told
             meant = config.lets_delete(name)
