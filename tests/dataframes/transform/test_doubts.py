@@ -35,4 +35,7 @@ def test_functions_that_are_random_or_know_the_time_are_found() -> None:
         assert (doubts.never, doubts.python, doubts.joins) == (why, False, False), made
     sql = "select value from records join values ('a') as other(k) on cast(value as string) = k"
     query = LinkQuery(spark, TransformConfig(sql=sql))
-    assert query.doubts(query.of(frame_of(spark, job))).joins
+    doubts = query.doubts(query.of(frame_of(spark, job)))
+    assert (doubts.joins, doubts.routes) == (True, False)
+    query = LinkQuery(spark, TransformConfig(sql="select value, 'b' as topic from records"))
+    assert query.doubts(query.of(frame_of(spark, job))).routes

@@ -6,7 +6,7 @@ from typing import Any
 
 from towpath.compare.written_rows import WrittenRows
 from towpath.ledger.transformed import TransformedPosition
-from towpath.mirror.transform.proof_others import foreign, others_of, producers_of
+from towpath.mirror.transform.proof_others import foreign, mirrors_of, others_of, producers_of
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import TopicId, TopicName, TopicPartition
 
@@ -54,3 +54,10 @@ def test_positions_that_an_open_transaction_hides_leave_open_whose_records_are()
     assert others_of(parts, at) == ({}, 3)
     at = Positions(position(8, 6))
     assert others_of(parts, at) == ({(THERE, 77): 2}, 0)
+
+
+def test_other_mirror_topics_matter_only_where_a_query_may_send_records_there() -> None:
+    one, other = TopicName("b"), TopicName("c")
+    mirrors = frozenset({one, other})
+    assert mirrors_of(one, mirrors, routed=False) == {one}
+    assert mirrors_of(one, mirrors, routed=True) == mirrors

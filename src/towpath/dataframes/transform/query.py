@@ -67,11 +67,13 @@ class QueryDoubts:
         never: Why it does, "" if nothing in it says so.
         python: Whether it calls Python, which may look elsewhere.
         joins: Whether it reads other data as well, which may have changed.
+        routes: Whether it may send records to mirror topics of other topics.
     """
 
     never: str = ""
     python: bool = False
     joins: bool = False
+    routes: bool = False
 
 
 class LinkQuery:
@@ -122,7 +124,9 @@ class LinkQuery:
             why = "the query has functions that are not deterministic"
         steps = {*_steps(_plan(made))}
         python = any("Python" in each or each.startswith("MapIn") for each in steps)
-        return QueryDoubts(why, python, any(_JOINS in each for each in steps))
+        own = self._wanted.sql is None and self._function is None
+        routes = "topic" in made.columns and not own
+        return QueryDoubts(why, python, any(_JOINS in each for each in steps), routes)
 
     def _made(self, frame: DataFrame) -> DataFrame:
         if self._wanted.sql is not None:

@@ -31,7 +31,7 @@ from towpath.mirror import TRANSFORMING
 from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.status.transformed import rows_of
 from towpath.mirror.transform.frames import TransformFrames, known_as, range_of
-from towpath.mirror.transform.proof_others import others_of, producers_of
+from towpath.mirror.transform.proof_others import mirrors_of, others_of, producers_of
 from towpath.mirror.transform.proof_verdict import Proof, ProofStand, needs, verdict_of
 from towpath.mirror.verify.stoppable import until
 from towpath.mirror.verify.verdict import PartitionVerdict
@@ -195,6 +195,12 @@ class _Proving:
         mirrors = frozenset(topics.values())
         open_ones = frozenset(tp for tp in seen.first if tp not in seen.end)
         shortened = frozenset(tp for tp, first in seen.first.items() if first > 0)
+        reached = {
+            row.tp: mirrors_of(
+                row.target_topic, mirrors, routed=doubts.routes or not self._known(row, seen)
+            )
+            for row in seen.rows
+        }
         return {
             row.tp: ProofStand(
                 row=row,
@@ -207,15 +213,20 @@ class _Proving:
                 python=doubts.python,
                 joins=doubts.joins,
                 source_compacts=row.topic in seen.compacts[Side.SOURCE],
-                target_compacts=bool(mirrors & seen.compacts[Side.TARGET]),
-                shortened=shortened,
-                unsettled=open_ones,
+                target_compacts=bool(reached[row.tp] & seen.compacts[Side.TARGET]),
+                shortened=_among(shortened, reached[row.tp]),
+                unsettled=_among(open_ones, reached[row.tp]),
                 shared=self._config.topics.shared,
                 told=row is seen.rows[0],
                 mirrors=_told_with(row, seen.rows),
             )
             for row in seen.rows
         }
+
+    def _known(self, row: PartitionStatus, seen: _Seen) -> bool:
+        """Return whether the query of the file made all records of a partition."""
+        at = seen.positions.get(row.tp)
+        return at is not None and len(at.queries) == 1 and self._since(row, at, seen) >= 0
 
     def _since(self, row: PartitionStatus, at: TransformedPosition, seen: _Seen) -> int:
         """Return the source offset from which on the query of the file made the records."""
@@ -307,6 +318,12 @@ class _Proving:
             raise of_spark(error) from error
         told = [read_rows(text) for text in rows["found"].to_pylist()]
         return [each for each, _ in told], from_json(sums for _, sums in told)
+
+
+def _among(
+    tps: frozenset[TopicPartition], topics: frozenset[TopicName]
+) -> frozenset[TopicPartition]:
+    return frozenset(tp for tp in tps if tp.topic in topics)
 
 
 def _told_with(row: PartitionStatus, rows: Sequence[PartitionStatus]) -> frozenset[TopicName]:

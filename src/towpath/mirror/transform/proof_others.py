@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from towpath.compare.written_rows import NO_LIMIT, WrittenRows
 from towpath.ledger.transformed import PositionsTopic, TransformedPosition
 from towpath.model.errors import LedgerError
-from towpath.model.nouns import TopicPartition
+from towpath.model.nouns import TopicName, TopicPartition
 
 Producers = Mapping[int, tuple[TopicPartition, int]]
 Others = Mapping[tuple[TopicPartition, int], int]
@@ -22,6 +22,19 @@ def producers_of(positions: Mapping[TopicPartition, TransformedPosition]) -> Pro
         found.update(dict.fromkeys(at.earlier, (tp, NO_LIMIT)))
         found[at.producer_id] = tp, at.producer_epoch if at.producer_epoch >= 0 else NO_LIMIT
     return found
+
+
+def mirrors_of(
+    own: TopicName, mirrors: frozenset[TopicName], *, routed: bool
+) -> frozenset[TopicName]:
+    """Return the mirror topics that may have records of a source partition. Pure.
+
+    Args:
+        own: The mirror topic of its topic.
+        mirrors: All mirror topics of the link.
+        routed: Whether a query may have sent records elsewhere, by the column `topic`.
+    """
+    return mirrors if routed else frozenset({own})
 
 
 def others_of(found: Iterable[WrittenRows], positions: PositionsTopic) -> tuple[Others, int]:
