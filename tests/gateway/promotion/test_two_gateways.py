@@ -55,11 +55,11 @@ def test_clients_of_two_gateways_move_together(gateway_link: Link, here: Here) -
         assert [each.errors for each in both] == [[], []]
         for traffic in both:
             traffic.end_writing()
+        total = sum(count for each in both for count in each.sent.values())
+        all_read_by(both, total, classic, new)
         gateways[0].kill9()
         psutil.wait_procs(processes, timeout=30)
         assert not any(each.is_running() for each in processes), "none is left without its parent"
-        total = sum(count for each in both for count in each.sent.values())
-        all_read_by(both, total, classic, new)
     finally:
         for each in both:
             each.close()
