@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
@@ -79,12 +79,18 @@ def _sink(job: TransformJob) -> type[DataSource]:
             write(job, job.ranges[handover.task().partitionId()], iterator)
             return WriterCommitMessage()
 
+    return sink_of(SINK, Writer)
+
+
+def sink_of(name: str, writer: Callable[[], DataSourceArrowWriter]) -> type[DataSource]:
+    """Return the data source of this name whose rows go to a writer."""
+
     class Sink(DataSource):
         @classmethod
         def name(cls) -> str:
-            return SINK
+            return name
 
         def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002
-            return Writer()
+            return writer()
 
     return Sink

@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterComm
 
 from towpath.compare.row_sums import RowLook
 from towpath.dataframes.transform import handover
+from towpath.dataframes.transform.frames import sink_of
 from towpath.dataframes.transform.job import TransformJob
 from towpath.engine.border import border
 from towpath.engine.watching import JobsWatch
@@ -21,7 +22,6 @@ from towpath.engine.watching import JobsWatch
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 SINK = "towpath-transform-proof"
 
@@ -87,12 +87,4 @@ def _sink(job: TransformJob, looks: Sequence[RowLook], path: Path) -> type[DataS
             lines = (json.dumps([each.number, each.read, each.sums]) for each in found)
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
-    class Sink(DataSource):
-        @classmethod
-        def name(cls) -> str:
-            return SINK
-
-        def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002
-            return Writer()
-
-    return Sink
+    return sink_of(SINK, Writer)
