@@ -13,11 +13,9 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from towpath.gateway.producer_eras import canonical, own
+from towpath.gateway.producer_eras import SEQUENCES, canonical, own
 from towpath.ledger.entries import PromotedTopic
 
-_SEQUENCES = 1 << 31
-"""Sequences begin again at 0 behind the highest one."""
 _FAR = 1 << 30
 KNOWN = 5
 """Batches of a producer that a broker remembers, and so the most that a producer has on its way
@@ -48,7 +46,7 @@ class SentBatch:
     @property
     def last(self) -> int:
         """The sequence of its last record."""
-        return (self.sequence + self.records - 1) % _SEQUENCES
+        return (self.sequence + self.records - 1) % SEQUENCES
 
 
 class CutVerdict(Enum):
@@ -117,13 +115,13 @@ class CutTable:
             return CutVerdict.SEND
         if batch.epoch < known.epoch:
             return CutVerdict.FENCED
-        if (known.last - batch.last) % _SEQUENCES < _FAR:
+        if (known.last - batch.last) % SEQUENCES < _FAR:
             return CutVerdict.REPEAT
         if known.flying:
             return CutVerdict.WAIT
         if known.taken:
             return CutVerdict.SEND
-        next_one = (known.last + 1) % _SEQUENCES == batch.sequence
+        next_one = (known.last + 1) % SEQUENCES == batch.sequence
         return CutVerdict.FIRST if next_one else CutVerdict.EARLY
 
     def sent(self, place: Place, batch: SentBatch) -> None:
@@ -172,7 +170,7 @@ class CutTable:
         known = self._known.get((place, producer))
         if known is None:
             return
-        beyond = (last - known.last) % _SEQUENCES
+        beyond = (last - known.last) % SEQUENCES
         if epoch > known.epoch or _FAR // 2 < beyond < _FAR:
             del self._known[place, producer]
         elif epoch == known.epoch and beyond < _FAR:

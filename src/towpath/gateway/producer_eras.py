@@ -14,6 +14,8 @@ import struct
 
 import google_crc32c
 
+SEQUENCES = 1 << 31
+"""Sequences of a producer begin again at 0 behind the highest one."""
 FIRST_ID = 1 << 62
 """The lowest producer id that the gateway gives. Brokers count theirs from 0, and Towpath's mirrors
 have theirs in [2^40, 2^40 + 2^61): an id of the gateway means one producer on both clusters."""

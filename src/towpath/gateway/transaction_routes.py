@@ -13,10 +13,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 
+from towpath.gateway.producer_eras import SEQUENCES
 from towpath.ledger.entries import MovedTransactional, Promoted
 
-SEQUENCES = 1 << 31
-"""Sequences begin again at 0 behind the highest one."""
 MOST = 50_000
 """Transactional ids that are remembered: those that were heard of last."""
 

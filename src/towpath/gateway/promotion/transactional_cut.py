@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from towpath.cluster.metadata import ProducerState
 from towpath.gateway.cut_table import Place
-from towpath.gateway.transaction_routes import SEQUENCES
+from towpath.gateway.producer_eras import SEQUENCES
 from towpath.ledger.entries import MovedTransactional, NextSequence
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition
 
