@@ -38,7 +38,8 @@ from towpath.settings import load
 from towpath.wire import plain
 
 pytestmark = pytest.mark.broker
-RELAYED, DIRECT = 7, 8
+RELAYED, DIRECT = (1 << 39) + 7, (1 << 39) + 8
+"""Ids that the source could give, and never gets to: another test's transactional id may have 8."""
 LONG_AGO = 3_600_000
 """Milliseconds; brokers forget producers by the time of their records, those of a day ago soon."""
 
