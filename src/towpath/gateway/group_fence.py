@@ -1,7 +1,8 @@
 """Requests of groups whose members wait at the gateway, as they may not read yet.
 
 With `gateway.reads: target`, a group of the source is served by the target from its promotion on,
-and by nobody before: its members keep asking to join, and read nothing.
+and by nobody before: its members keep asking to join, and read nothing. Once topics went back to
+the source, no group waits any more.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from towpath.gateway.coordinator_answers import REFUSALS
 from towpath.gateway.frames import Head
 from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.other_group_steering import share_refused, streams_refused
-from towpath.gateway.request_sending import Handler, RelayedClient, RequestSending, of_cluster
+from towpath.gateway.request_sending import Handler, RelayedClient
 from towpath.gateway.request_steps import RequestStep
-from towpath.gateway.routes import Cluster, Routes
+from towpath.gateway.routes import Routes
 from towpath.gateway.steering_answers import FENCED_EPOCH, LOADING, beat_left, beat_refused
 
 _REQUESTS: Mapping[int, tuple[Any, int]] = {
@@ -52,7 +53,7 @@ class GroupFence:
     """Routes requests of groups to the target, but for those of groups that wait.
 
     Args:
-        send: Sends requests on.
+        others: Handles requests of groups that do not wait.
         routes: What is promoted.
         mirror: Which groups wait, and who came.
 
@@ -60,8 +61,10 @@ class GroupFence:
         handlers: What decodes a request and what handles it, by its API key.
     """
 
-    def __init__(self, send: RequestSending, routes: Routes, mirror: MirrorReads) -> None:
-        self._send, self._routes, self._fenced = send, routes, mirror.fenced
+    def __init__(
+        self, others: Mapping[int, tuple[Any, Handler]], routes: Routes, mirror: MirrorReads
+    ) -> None:
+        self._others, self._routes, self._fenced = others, routes, mirror.fenced
         self.handlers: Mapping[int, tuple[Any, Handler]] = {
             **{
                 key: (message, partial(self._refused, code=code))
@@ -81,26 +84,28 @@ class GroupFence:
 
     def _refused(
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient, *, code: int
-    ) -> RequestStep:
+    ) -> RequestStep | None:
         if any(map(self._routes.fences, _groups_of(asked))):
             return RequestStep(own=REFUSALS[head.key](asked, head, code))
-        return self._served(frame, head, client)
+        return self._served(asked, frame, head, client)
 
     def _join(
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
     ) -> RequestStep | None:
         if not self._routes.fences(asked.group_id):
-            return self._served(frame, head, client)
+            return self._served(asked, frame, head, client)
         who = client.name, id(client)
         if self._fenced.holds(asked.group_id, who, head.correlation):
             return None
         return RequestStep(own=REFUSALS[head.key](asked, head, LOADING))
 
-    def _beat(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
+    def _beat(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep | None:
         """Answer or relay a heartbeat of KIP-848."""
         member, epoch = asked.member_id, asked.member_epoch
         if not self._routes.fences(asked.group_id):
-            return self._served(frame, head, client)
+            return self._served(asked, frame, head, client)
         if epoch < 0:
             return RequestStep(own=beat_left(head, member, epoch))
         self._fenced.came(asked.group_id, (client.name, member or id(client)))
@@ -113,17 +118,20 @@ class GroupFence:
         frame: bytearray,
         head: Head,
         client: RelayedClient,
-    ) -> RequestStep:
+    ) -> RequestStep | None:
         """Answer or relay a heartbeat of a share group or a Streams group, which do not move."""
         if not self._routes.fences(asked.group_id):
-            return self._served(frame, head, client)
+            return self._served(asked, frame, head, client)
         if asked.member_epoch < 0:
             return RequestStep(own=refused(asked, head, 0))
         self._fenced.came(asked.group_id, (client.name, asked.member_id or id(client)))
         return RequestStep(own=refused(asked, head, LOADING))
 
-    def _served(self, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
-        return self._send.to(of_cluster(Cluster.TARGET, client.home), frame, head)
+    def _served(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep | None:
+        _, handle = self._others[head.key]
+        return handle(asked, frame, head, client)
 
 
 def _groups_of(asked: Any) -> Iterable[str]:

@@ -92,20 +92,20 @@ _WITH_IDS: Iterable[tuple[Api, int, Any, Callable[[Any, Ids], None]]] = (
 """Requests that have ids of topics from a version on."""
 
 
-def target_changes(ids: Ids) -> dict[int, Change]:
-    """Return what changes a request to the target, by its API key.
+def exchanging(ids: Ids) -> dict[int, Change]:
+    """Return what changes a request to a cluster whose topic ids clients do not know, by API key.
 
     Args:
-        ids: The target's topic ids by those that clients know.
+        ids: The cluster's topic ids by those that clients know.
     """
 
     def decoding(
-        since: int, message: Any, exchanging: Callable[[Any, Ids], None]
+        since: int, message: Any, change_ids: Callable[[Any, Ids], None]
     ) -> Callable[[bytearray, int], bytes | bytearray]:
         def change(frame: bytearray, version: int) -> bytes | bytearray:
             if not ids or version < since:
                 return frame
-            return recoded(message, lambda asked: exchanging(asked, ids), frame, version)
+            return recoded(message, lambda asked: change_ids(asked, ids), frame, version)
 
         return change
 

@@ -11,7 +11,7 @@ from towpath.gateway.fetch_requests import Positions
 from towpath.gateway.frames import Head
 from towpath.gateway.leaving_clients import ClientName
 from towpath.gateway.recoding import Change
-from towpath.gateway.request_changes import CHANGES, target_changes
+from towpath.gateway.request_changes import CHANGES, exchanging
 from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster
 from towpath.gateway.topic_ids import TopicIds
@@ -55,11 +55,18 @@ class RequestSending:
     Args:
         answers: Changes answers, by the cluster that gives them.
         ids: The ids of promoted topics.
+        returned: The ids of topics that went back to the source, where clients know the target's.
     """
 
-    def __init__(self, answers: Mapping[Cluster, AnswerChanges], ids: TopicIds) -> None:
+    def __init__(
+        self,
+        answers: Mapping[Cluster, AnswerChanges],
+        ids: TopicIds,
+        returned: TopicIds | None = None,
+    ) -> None:
         self._answers = answers
-        self._changes = {Cluster.SOURCE: CHANGES, Cluster.TARGET: target_changes(ids.own)}
+        at_source = CHANGES if returned is None else exchanging(returned.own)
+        self._changes = {Cluster.SOURCE: at_source, Cluster.TARGET: exchanging(ids.own)}
 
     def to(
         self, place: BrokerPlace, frame: bytearray, asked: Head, change: Change | None = None

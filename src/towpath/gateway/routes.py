@@ -58,6 +58,7 @@ class Routes:
         topics: The promoted topics: the target serves them.
         source_ids: Their ids at the source, which clients know; `target_ids`, on the target.
         ids: Both, to be exchanged.
+        returned_ids: The same of topics that went back, where clients know the target's ids.
         eras: How often each topic that was ever promoted went back to the source since. Brokers
             know producers under other ids in each era (`producer_eras.py`).
         back_ids: The ids, on both clusters, of topics that went back.
@@ -93,6 +94,7 @@ class Routes:
     source_ids: dict[UUID, str] = field(default_factory=dict)
     target_ids: dict[UUID, str] = field(default_factory=dict)
     ids: TopicIds = field(default_factory=TopicIds)
+    returned_ids: TopicIds = field(default_factory=TopicIds)
     groups: set[str] = field(default_factory=set)
     of_source: frozenset[str] = frozenset()
     is_whole: bool = False
@@ -134,10 +136,21 @@ class Routes:
         else:
             self.groups |= {*record.groups}
         if self.mirror is not None:
-            for group in record.groups:
-                self.mirror.fenced.opened(group)
+            self._move_mirrors(self.mirror, record)
         for each in record.topics:
             self._move(each, back=record.back)
+
+    def _move_mirrors(self, mirror: MirrorReads, record: Promoted) -> None:
+        for group in record.groups:
+            mirror.fenced.opened(group)
+        mirror.move(record)
+        if mirror.returned:
+            self.groups = set()  # all topics go back together; other groups are the target's
+        for each in record.topics:
+            ids = UUID(each.target_id), UUID(each.source_id)
+            (self.returned_ids.add if each.topic in mirror.returned else self.returned_ids.remove)(
+                *ids
+            )
 
     def _move(self, each: PromotedTopic, *, back: bool) -> None:
         source_id, target_id = UUID(each.source_id), UUID(each.target_id)
@@ -158,6 +171,8 @@ class Routes:
 
     def is_elsewhere(self, topic: str, cluster: Cluster) -> bool:
         """Whether the other cluster serves a moved topic now."""
+        if self.mirror is not None and self.mirror.returned:
+            return (topic in self.mirror.returned) is (cluster is Cluster.TARGET)
         return topic in self.eras and (topic in self.topics) is (cluster is Cluster.SOURCE)
 
     def name_of(self, topic_id: UUID) -> str:
@@ -188,7 +203,7 @@ class Routes:
     def moves(self, group: str) -> bool:
         """Whether the target serves a group."""
         if self.mirror is not None:
-            return True
+            return group in self.groups or not self.mirror.is_back(group, self.of_source)
         return group in self.groups or (self.is_whole and group not in self.of_source)
 
     def begins_at_source(self, group: str, topics: Collection[str]) -> bool:
@@ -199,6 +214,8 @@ class Routes:
         is_new = self.moves(group) and group not in self.groups and not self.source_away
         if not is_new or not topics:
             return False
+        if self.mirror is not None:
+            return self.mirror.begins_at_source(group, topics)
         if not all(map(self.outside, topics)):
             self.groups.add(group)
             return False
@@ -245,7 +262,9 @@ class Routes:
     def fences(self, group: str) -> bool:
         """Whether members of a group wait, as it is one of the source that is not promoted."""
         mirror = self.mirror
-        return mirror is not None and group not in self.groups and mirror.is_mirrored(group)
+        if mirror is None or mirror.returned:
+            return False
+        return group not in self.groups and mirror.is_mirrored(group)
 
     def leader_back(self, topic: str, partition: int) -> BrokerPlace | None:
         """Return the leader of a partition that went back, `None` if it is not known."""

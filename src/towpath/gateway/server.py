@@ -120,9 +120,14 @@ class Gateway:
         self.routes.mirror = self._mirror() if section.reads_target else None
         merging = MetadataMerging(self.routes, self.targets)
         answers = {
-            Cluster.SOURCE: AnswerChanges(self.nodes, behind.cluster, merging),
+            Cluster.SOURCE: AnswerChanges(
+                self.nodes, behind.cluster, merging, self.routes.returned_ids.shown
+            ),
             Cluster.TARGET: AnswerChanges(
-                self.targets, behind.cluster, SourceBrokers(self.nodes), self.routes.ids.shown
+                self.targets,
+                behind.cluster,
+                SourceBrokers(self.routes, self.nodes),
+                self.routes.ids.shown,
             ),
         }
         checked = behind.cluster if section.adopt else None
@@ -159,6 +164,7 @@ class Gateway:
             groups.matches,
             self._loop.time,
             FencedMembers(self._loop.time),
+            self._config.link,
         )
 
     async def serve(self, stop: threading.Event) -> None:

@@ -147,7 +147,7 @@ class Steering:
             for topic in asked.topics
         ):
             return self._elsewhere(steering_answers.elsewhere(asked, head), client)
-        goes_on = head.version >= _FETCH_SESSIONS and asked.session_epoch > 0
+        goes_on = head.version >= FETCH_SESSIONS and asked.session_epoch > 0
         if goes_on and client.whole_at != routes.turns:
             return RequestStep(own=steering_answers.no_session(head))
         client.whole_at = routes.turns
@@ -279,7 +279,9 @@ _SEEN = frozenset(
     }
 )
 """Requests that are always looked into: they tell who is connected, and what for."""
-_FETCH_SESSIONS, _FETCH_IDS, _SEVERAL_KEYS, _TOPICS_BY_ID = 7, 13, 4, 6
+FETCH_SESSIONS = 7
+"""The first version of Fetch with sessions."""
+_FETCH_IDS, _SEVERAL_KEYS, _TOPICS_BY_ID = 13, 4, 6
 
 
 def _moved_of(kind: int | None, routes: Routes) -> Callable[[str], bool]:

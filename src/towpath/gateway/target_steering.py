@@ -12,21 +12,25 @@ from typing import Any
 from uuid import UUID
 
 from kafka.protocol.admin import CreateTopicsRequest, DeleteRecordsRequest
+from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from towpath.gateway import steering_answers
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import Api
 from towpath.gateway.fetch_requests import FLEXIBLE, WITH_IDS, without_leader_epochs
 from towpath.gateway.frames import FrameError, Head, uvarint
 from towpath.gateway.group_fence import GroupFence
+from towpath.gateway.group_steering import GroupSteering
 from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.mirror_reads import MirrorReads
+from towpath.gateway.other_group_steering import OtherGroupSteering
 from towpath.gateway.own_answers import OwnAnswers
-from towpath.gateway.recoding import recoded
-from towpath.gateway.request_sending import RelayedClient, of_cluster
+from towpath.gateway.recoding import decoded, recoded
+from towpath.gateway.request_sending import RelayedClient, RequestSending, of_cluster
 from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.routes import BrokerPlace, Cluster, Routes
-from towpath.gateway.steering import Steering
+from towpath.gateway.steering import FETCH_SESSIONS, Steering
 
 _SIZE = 2
 """Bytes of the size before a name."""
@@ -67,7 +71,12 @@ class TargetSteering(Steering):
     ) -> None:
         super().__init__(own, answers, routes, wake, leaving)
         self._mirror = mirror
-        self._groups = GroupFence(self._send, routes, mirror).handlers
+        self._send = RequestSending(answers, routes.ids, routes.returned_ids)
+        others = {
+            **GroupSteering(self._send, routes).handlers,
+            **OtherGroupSteering(self._send, routes).handlers,
+        }
+        self._groups = GroupFence(others, routes, mirror).handlers
         self._handlers |= {
             **self._groups,
             Api.CREATE_TOPICS: (CreateTopicsRequest, self._topics),
@@ -86,15 +95,19 @@ class TargetSteering(Steering):
         return super().step(frame, asked, client)
 
     def _opens(self, key: int) -> bool:
-        return key != Api.LIST_OFFSETS
+        return key != Api.LIST_OFFSETS or bool(self._mirror.returned)
 
     def _usual(self, key: int, client: RelayedClient) -> BrokerPlace:
-        if key in _OF_COORDINATORS:
+        if key in _OF_COORDINATORS or self._mirror.returned:
             return client.home
         return of_cluster(Cluster.TARGET, client.home)
 
     def _reads(self, frame: bytearray, asked: Head, client: RelayedClient) -> RequestStep:
         """Relay a Fetch to the target, which may not have what a client asks for yet."""
+        if self._mirror.returned:
+            step = self._returned(frame, asked, client)
+            if step is not None:
+                return step
         positions = client.positions
 
         def ahead(topic: bytes, partition: int) -> bool:
@@ -110,6 +123,23 @@ class TargetSteering(Steering):
         sent = without_leader_epochs(frame, asked.version, positions)
         change = self._answers[Cluster.TARGET].fetched(ahead)
         return RequestStep(sends=(Sent(self._usual(asked.key, client), sent, change),))
+
+    def _returned(self, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep | None:
+        """Relay a Fetch to the source where all of it went back; `None` if none of it did."""
+        asked, at_source = decoded(FetchRequest, frame, head.version), self._mirror.returned
+        names = self._mirror.names
+        found = {
+            (topic.topic if head.version < WITH_IDS else names.get(topic.topic_id)) in at_source
+            for topic in asked.topics
+        }
+        is_source = client.home.cluster is Cluster.SOURCE
+        if (not is_source) in found:
+            return RequestStep(own=steering_answers.elsewhere(asked, head))
+        goes_on = head.version >= FETCH_SESSIONS and asked.session_epoch > 0
+        if goes_on and client.whole_at != self._routes.turns:
+            return RequestStep(own=steering_answers.no_session(head))
+        client.whole_at = self._routes.turns
+        return self._send.to(client.home, frame, head) if is_source else None
 
     def _name(self, topic: bytes, version: int) -> str | None:
         if version >= WITH_IDS:
@@ -139,7 +169,10 @@ class TargetSteering(Steering):
     def _deletes(
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
     ) -> RequestStep:
-        self._require_own({topic.name for topic in asked.topics}, head)
+        names = {topic.name for topic in asked.topics}
+        if names and names <= self._mirror.returned.keys():
+            return self._send.to(of_cluster(Cluster.SOURCE, client.home), frame, head)
+        self._require_own(names, head)
         return self._send.to(of_cluster(Cluster.TARGET, client.home), frame, head)
 
     def _require_own(self, names: Iterable[str], head: Head) -> None:

@@ -84,9 +84,10 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"{counted(count, 'member')} of group {group} read at the source, such as {member};"
             " restart them with the address of the gateway, or stop them"
         ),
-        ReasonCode.REVERT_READS: lambda: (
-            "clients of this gateway read from the target (`gateway.reads`), and there is no way"
-            " back for these"
+        ReasonCode.REVERT_READS: lambda topic: (
+            "clients of this gateway read from the target (`gateway.reads`), so all topics go back"
+            f" together, and topic {topic} would not: promote what is left, let the link back copy"
+            " all topics, and leave `--topics` out"
         ),
         ReasonCode.PROMOTE_ENDED: lambda: (
             "the gateway that worked on it was stopped, killed or replaced; ask again"

@@ -109,6 +109,21 @@ def test_a_request_is_taken_or_withdrawn_and_never_both(opened: Callable[[], Ope
     book.end()
 
 
+def test_groups_that_went_back_did_not_move_before_their_topics(
+    opened: Callable[[], OpenLink],
+) -> None:
+    link = opened()
+    book = GatewayBook(link)
+    book.begin()
+    for each in (
+        replace(record(link, "alone"), groups=("g", "h")),
+        replace(record(link, "back"), groups=("g",), back=True),
+    ):
+        book.promote(each)
+    assert book.groups_alone() == {"h"}
+    book.end()
+
+
 def test_a_gateway_that_died_with_its_machine_is_named_by_hand(
     opened: Callable[[], OpenLink],
 ) -> None:

@@ -48,7 +48,7 @@ def test_groups_move_by_themselves_and_late_members_are_named(
         again = here("promote", str(link.file), "--groups", known, "-o", "json")
         assert [each["code"] for each in again.json["reasons"]] == ["PROMOTE_GROUP"]
         back = here("revert", str(link.file), "-o", "json")
-        assert [each["code"] for each in back.json["reasons"]] == ["REVERT_READS"]
+        assert [each["code"] for each in back.json["reasons"]] == ["REVERT_NO_LINK"]
         traffic.end_writing()
         traffic.read[known] += old.read[known]
         all_read(traffic, sum(traffic.sent.values()), known, new)

@@ -89,9 +89,10 @@ PROMOTIONS = {
         "2 members of group readers read at the source, such as app at /10.0.0.1; restart them"
         " with the address of the gateway, or stop them"
     ),
-    Reason.of(ReasonCode.REVERT_READS): (
-        "clients of this gateway read from the target (`gateway.reads`), and there is no way back"
-        " for these"
+    Reason.of(ReasonCode.REVERT_READS, topic="orders"): (
+        "clients of this gateway read from the target (`gateway.reads`), so all topics go back"
+        " together, and topic orders would not: promote what is left, let the link back copy all"
+        " topics, and leave `--topics` out"
     ),
     Reason.of(ReasonCode.PROMOTE_GROUP_BEHIND, group="readers", partition="orders-0", records=12): (
         "group readers has read 12 records of orders-0 at the source that the target lacks"

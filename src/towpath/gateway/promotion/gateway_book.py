@@ -151,7 +151,10 @@ class GatewayBook:
         state = done_state(asked) if done else PromotionStage.UNDONE
         why = () if done else (Reason.of(ReasonCode.PROMOTE_ENDED),)
         self.note(replace(asked, state=state.value, reasons=why))
-        return not done and asked.state == PromotionStage.RUNNING
+        section = self._link.config.gateway
+        # Where clients read from the target, members are held on the way back alone.
+        holds = asked.back or section is None or not section.reads_target
+        return not done and holds and asked.state == PromotionStage.RUNNING
 
     def renew(self) -> None:
         """Take the highest epoch, announce this gateway with it, and read the ledger to its end."""
@@ -250,13 +253,14 @@ class GatewayBook:
         return found
 
     def groups_alone(self) -> set[str]:
-        """Return the groups that moved before their topics."""
-        return {
-            group
-            for record in self.promoted.values()
-            if not record.topics and not record.back
-            for group in record.groups
-        }
+        """Return the groups that moved before their topics, and did not go back."""
+        found = set[str]()
+        for record in self.promoted.values():
+            if record.back:
+                found -= {*record.groups}
+            elif not record.topics:
+                found |= {*record.groups}
+        return found
 
     def last_moves(self) -> dict[TopicName, tuple[Promoted, PromotedTopic]]:
         """Return the last move of each topic."""

@@ -141,7 +141,8 @@ class GatewayPart:
         routes.move(record)
         if held is None or held.request != record.name:
             return
-        routes.of_source = frozenset(held.others)
+        returned = routes.mirror is not None and record.back  # the others are the target's then
+        routes.of_source = frozenset() if returned else frozenset(held.others)
         routes.is_whole = routes.transactions.is_whole = routes.has_all(frozenset(held.copied))
         routes.transactions.stay = frozenset(held.stay)
         routes.held, routes.transactions.hold = frozenset(), None

@@ -210,16 +210,14 @@ class Promoter:
                 if asked.groups:
                     return self._of_groups(asked)
                 name = link_back(at.link, asked.topics) if asked.back else link.name
-                if asked.back and self._mirror is not None:
-                    forbidden = [Reason.of(ReasonCode.REVERT_READS)]
-                elif asked.back and at.book.has_left:
+                if asked.back and at.book.has_left:
                     forbidden = [Reason.of(ReasonCode.REVERT_LEFT)]
                 elif name is None:
                     forbidden = [Reason.of(ReasonCode.REVERT_NO_LINK)]
                 else:
                     link = stack.enter_context(copying(at.link, name))
                     scope = self._scope(link, asked)
-                    forbidden = [*scope.forbidden]
+                    forbidden = [*scope.forbidden, *self._of_reads(asked, scope)]
             except TowpathError as error:
                 forbidden = [error.reason]
             if asked.dry_run:
@@ -234,6 +232,16 @@ class Promoter:
     @property
     def _mirror(self) -> MirrorReads | None:
         return self._at.gateway.routes.mirror
+
+    def _of_reads(self, asked: Promotion, scope: PromotionScope) -> Iterator[Reason]:
+        """Yield why topics of which clients read mirrors do not go back: not all of them would."""
+        if not asked.back or self._mirror is None or not scope.topics:
+            return
+        routes = self._at.gateway.routes
+        every = self._at.copied | self._at.call(lambda: {*routes.topics})
+        left = every - {*scope.topics}
+        if left:
+            yield Reason.of(ReasonCode.REVERT_READS, topic=min(left))
 
     def _of_groups(self, asked: Promotion) -> Promotion:
         """Promote groups without their topics; return what became of it.
@@ -269,9 +277,9 @@ class Promoter:
         facts = self._facts = self._at.fleet.facts()
         promoted, ids = self._at.call(lambda: ({*routes.topics}, routes.transactions.copy()))
         ids.learn(facts.seen)
-        settled = self._at.book.groups_alone()
+        settled = frozenset[str]() if asked.back else self._at.book.groups_alone()
         scope = scope_of(link, asked.topics, promoted, ids, back=asked.back, settled=settled)
-        if mirror is not None:
+        if mirror is not None and not asked.back:
             waiting = self._at.call(mirror.fenced.counts)
             scope.told += told_waiting(link, scope.groups.values(), waiting)
         if not asked.back:

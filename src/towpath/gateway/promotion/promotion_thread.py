@@ -97,11 +97,11 @@ class PromotionThread:
             ConfigError: The file says so.
         """
         mirrors = self._at.gateway.routes.mirror is not None
-        alone = [each for each in self._book.promoted.values() if each.groups and not each.topics]
+        alone = self._book.groups_alone()
         if mirrors or not alone:
             return
         why = (
-            f"is `source`, and group {alone[0].groups[0]} was promoted before its topics by a"
+            f"is `source`, and group {min(alone)} was promoted before its topics by a"
             " gateway with `target`; leave it at `target`"
         )
         raise ConfigError((ConfigProblem("gateway.reads", why),))
