@@ -63,7 +63,7 @@ class _Reading:
     ) -> None:
         self._admin, self._client, self._part = admin, client, part
         self._headers, self._fails = headers, fails
-        self._collector = Collector(part.start, part.end)
+        self._collector = Collector(part.start, part.end, digested=False)
 
     def require_same(self) -> None:
         """Raise if the topic is another one than when the range was planned."""
@@ -75,19 +75,17 @@ class _Reading:
         collector, deadline = self._collector, Deadline.after(_PATIENCE)
         while collector.expected < collector.end:
             before = collector.expected
-            self._take(before)
+            yield from self._taken(before)
             if collector.expected > before:
                 deadline = Deadline.after(_PATIENCE)
             elif deadline.over:
                 what = f"fetching {self._part.tp} at {before}"
                 why = f"no records came within {_PATIENCE:.0f} s"
                 raise UnreachableError(Side.SOURCE, what, why, "look at the partition's leader")
-            if collector.waiting > _ROWS_BYTES:
-                yield from self._rows()
         yield from self._rows()
 
-    def _take(self, at: int) -> None:
-        """Collect what one fetch brings."""
+    def _taken(self, at: int) -> Iterator[pa.RecordBatch]:
+        """Collect what one fetch brings; yield rows as soon as there are many."""
         try:
             chunk = self._client.fetch(
                 self._part.tp, at, max_bytes=_FETCH_BYTES, wait=_WAIT, committed=True
@@ -97,12 +95,13 @@ class _Reading:
                 raise
             self._lost(at)
             return
-        self._collect(chunk)
+        yield from self._collected(chunk)
 
-    def _collect(self, chunk: Records) -> None:
+    def _collected(self, chunk: Records) -> Iterator[pa.RecordBatch]:
         buffer, collector = chunk.buffer, self._collector
         for _ in collect(collector, buffer, chunk.start, chunk.end, chunk.said.aborted):
-            pass
+            if collector.waiting > _ROWS_BYTES:
+                yield from self._rows()
         if chunk.end > chunk.start:
             first = int.from_bytes(chunk.batches[:_BASE], "big")
             if first > collector.expected:  # compaction left nothing between

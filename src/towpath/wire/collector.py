@@ -32,11 +32,16 @@ class _Block:
 class Collector:
     """Collects the visible records of the offsets [start, end) of one partition, in order.
 
+    Args:
+        start: The first offset.
+        end: The offset behind the last one.
+        digested: Whether a digest of the records is wanted, which costs a look at each byte.
+
     Attributes:
         waiting: Bytes of the opened batches whose records wait for `drain`.
     """
 
-    def __init__(self, start: int, end: int = NO_END) -> None:
+    def __init__(self, start: int, end: int = NO_END, *, digested: bool = True) -> None:
         self.waiting = 0
         self._columns = ColumnArrays()
         self._buffers: list[pa.Buffer] = []
@@ -46,7 +51,7 @@ class Collector:
         self._chunks: list[Buffer] = []
         self._gaps: list[Table] = []
         self._drained = Digest()
-        self._fold = np.zeros(2, np.uint64)
+        self._fold = np.zeros(2 if digested else 0, np.uint64)
         self._state = np.zeros(collecting.STATE, np.int64)
         self._state[collecting.NEXT], self._state[collecting.END] = start, end
         self._set_bounds()
@@ -101,7 +106,9 @@ class Collector:
 
     @property
     def waiting_digest(self) -> Digest:
-        """Digest of the records that wait for `drain`."""
+        """Digest of the records that wait for `drain`; of nothing if none is wanted."""
+        if not len(self._fold):
+            return Digest()
         unordered, ordered = self._fold.tolist()
         return Digest(self.rows, unordered, ordered)
 
