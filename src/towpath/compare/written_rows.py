@@ -22,7 +22,7 @@ from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.settings import ClusterConfig
 from towpath.wire import batch as wire
 from towpath.wire.digest import opened_hashes
-from towpath.wire.opened import open_batches
+from towpath.wire.opened import OpenedBatches, open_batches
 
 SCHEMA = "found string"
 _EPOCH_AT = 51
@@ -62,6 +62,7 @@ class WrittenRows:
 
     Attributes:
         tp: The target partition.
+        first: The first offset of the slice.
         others: Records of other producers, by producer id.
         later: Records behind the positions that are known, by producer id of the link and epoch.
         bytes: Bytes that were read.
@@ -69,6 +70,7 @@ class WrittenRows:
     """
 
     tp: TopicPartition
+    first: int
     others: Mapping[int, int]
     later: Mapping[tuple[int, int], int]
     bytes: int
@@ -94,7 +96,8 @@ def read_rows(text: str) -> tuple[WrittenRows, str]:
     others = {int(producer): count for producer, count in told["others"].items()}
     later = {(producer, epoch): count for producer, epoch, count in told["later"]}
     tp = TopicPartition(TopicName(told["topic"]), told["partition"])
-    return WrittenRows(tp, others, later, told["bytes"], told["untimed"]), told["sums"]
+    found = WrittenRows(tp, told["first"], others, later, told["bytes"], told["untimed"])
+    return found, told["sums"]
 
 
 class _Reading:
@@ -117,6 +120,7 @@ class _Reading:
             {
                 "topic": work.tp.topic,
                 "partition": work.tp.partition,
+                "first": work.first,
                 "others": self._others,
                 "later": [[*who, count] for who, count in self._later.items()],
                 "bytes": cursor.bytes,
@@ -134,33 +138,43 @@ class _Reading:
             own = rows[:, wire.PRODUCER] == producer
             source, last = self._work.writers.get(producer, (None, -1))
             if source is None:
-                self._others[producer] += self._records(rows[own])
+                self._others[producer] += self._records(piece.buffer, rows[own])
                 continue
             known = own & (epochs <= last)
             for epoch in np.unique(epochs[own & ~known]).tolist():
                 behind = own & (epochs == epoch)
-                self._later[producer, epoch] += self._records(rows[behind])
+                self._later[producer, epoch] += self._records(piece.buffer, rows[behind])
             masks[source] = masks.get(source, np.zeros(len(rows), np.bool_)) | known
         for source, mask in masks.items():
             if mask.any():
                 self._hash(source, piece.buffer, rows[mask])
 
     def _hash(self, source: TopicPartition, buffer: wire.Buffer, rows: wire.Table) -> None:
-        positions, lengths = (
-            np.ascontiguousarray(rows[:, at]) for at in (wire.POSITION, wire.LENGTH)
-        )
-        opened = open_batches(buffer, positions, lengths)
+        opened = _opened(buffer, rows)
         offsets, plain = opened_hashes(opened, timed=False)
         _, timed = opened_hashes(opened)
         here = (offsets >= self._work.first) & (offsets < self._work.end)
         self._untimed |= bool((rows[:, wire.ATTRIBUTES] & wire.LOG_APPEND_TIME).any())
         self._rows.take((source, self._work.tp), plain[here], timed[here], offsets[here])
 
-    def _records(self, rows: wire.Table) -> int:
-        """Return how many records of batches lie in the slice; as others wrote them, by offsets."""
-        first = np.maximum(rows[:, wire.BASE], self._work.first)
-        last = np.minimum(rows[:, wire.LAST], self._work.end - 1)
-        return int((last - first + 1).sum())
+    def _records(self, buffer: wire.Buffer, rows: wire.Table) -> int:
+        """Return how many records of batches lie in the slice.
+
+        Compaction leaves gaps between offsets. So batches at the ends of the slice are opened.
+        """
+        first, end = self._work.first, self._work.end
+        inside = (rows[:, wire.BASE] >= first) & (rows[:, wire.LAST] < end)
+        whole = int(rows[inside, wire.COUNT].sum())
+        rest = rows[~inside]
+        if not len(rest):
+            return whole
+        offsets, _ = opened_hashes(_opened(buffer, rest), timed=False)
+        return whole + int(((offsets >= first) & (offsets < end)).sum())
+
+
+def _opened(buffer: wire.Buffer, rows: wire.Table) -> OpenedBatches:
+    positions, lengths = (np.ascontiguousarray(rows[:, at]) for at in (wire.POSITION, wire.LENGTH))
+    return open_batches(buffer, positions, lengths)
 
 
 def _epoch(buffer: wire.Buffer, at: int) -> int:

@@ -27,7 +27,8 @@ _KIND = "kind"
 _TRANSFORMED = (
     "records of this link go through Spark, so their offsets and contents are not those of the"
     " source, and this command can say nothing true of them; there are `lint`, `plan`, `diff`,"
-    " `apply`, `transform test`, `run`, `pause`, `resume`, `status`, `verify` and `history`"
+    " `apply`, `transform test`, `run`, `pause`, `resume`, `status`, `verify`, `cutover` and"
+    " `history`"
     " (docs/howto/transform.md)"
 )
 C = TypeVar("C", bound=Section)

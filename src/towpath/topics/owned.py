@@ -199,9 +199,9 @@ def ours_of(books: LinkBooks, ids: Mapping[TopicName, TopicId]) -> OwnedTopics:
 
 def cut_over(books: LinkBooks) -> frozenset[TopicName]:
     """Return the source topics all of whose copied partitions were cut over."""
-    opened = {tp: each for tp, each in books.partitions.items() if each.opened is not None}
-    left = {tp.topic for tp, each in opened.items() if each.cut is None}
-    return frozenset(tp.topic for tp in opened) - left
+    known = books.partitions.items()
+    left = {tp.topic for tp, each in known if each.opened is not None and each.cut is None}
+    return frozenset(tp.topic for tp, each in known if each.cut is not None) - left
 
 
 def _outcome(entry: Journal) -> Iterator[TopicStep | UncertainChange]:

@@ -266,6 +266,25 @@ def test_a_rehearsal_counts_all_that_would_end_the_cutover_and_says_it_once() ->
     assert report.trouble == [f"{verdict.name}-0: {why}" for verdict, why in bad.items()]
 
 
+def test_values_that_no_query_can_make_again_prevent_it_unless_that_is_accepted() -> None:
+    unmade = replace(row(ORDERS, Verdict.LEFT_OUT, "values not compared"), counted_only=True)
+    behind = replace(unmade, behind=3)
+    told = "orders-0: values not compared"
+    for accepted, rehearsed, each, trouble in (
+        (False, False, unmade, [f"{told}; to cut over all the same, add --without-values"]),
+        (False, True, behind, [f"{told}; to cut over all the same, add --without-values"]),
+        (True, False, unmade, []),
+        (True, False, behind, [told]),
+        (True, True, behind, []),
+    ):
+        report = fresh()
+        report.verdicts, report.rehearsed = (each,), rehearsed
+        (judge_rehearsal if rehearsed else judge)(report, without_values=accepted)
+        assert report.trouble == trouble, (accepted, rehearsed)
+        accepted_notes = [f"{told}; that is meant (--without-values)"]
+        assert [str(note) for note in report.notes] == ([] if trouble else accepted_notes)
+
+
 def test_surplus_records_prevent_it_also_where_somebody_writes() -> None:
     """A partition that only lags is told with its writers; one with surplus records is wrong."""
     others = OtherRecords(3, 10, ((ProducerId(-1), 3),))

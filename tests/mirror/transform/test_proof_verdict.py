@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from towpath.compare.row_sums import RowCollector, RowLook, RowSum
+from towpath.ledger.entries import Cut
 from towpath.ledger.transformed import TransformedPosition, decode, encode
 from towpath.mirror.status.partition_status import PartitionStatus, State
+from towpath.mirror.transform.proof_others import FoundOthers
 from towpath.mirror.transform.proof_verdict import Needed, Proof, ProofStand, needs, verdict_of
 from towpath.mirror.verify.verdict import PartitionVerdict, Verdict
-from towpath.model.nouns import TopicId, TopicName, TopicPartition
+from towpath.model.nouns import (
+    LinkName,
+    SourceOffset,
+    TargetOffset,
+    TopicId,
+    TopicName,
+    TopicPartition,
+)
 from towpath.wire import plain
 
 SOURCE = TopicPartition(TopicName("a"), 0)
@@ -46,10 +56,11 @@ def sums(pair: Any, hashes: Sequence[int]) -> RowSum:
 
 
 def judged(
-    made: Any, there: Any, where: ProofStand, others: Any = (), **more: bool
+    made: Any, there: Any, where: ProofStand, others: Any = (), clients: Any = (), **more: bool
 ) -> PartitionVerdict:
     """Judge as `towpath verify` does, which looks again where sums do not tell enough."""
-    proof = Proof(read={SOURCE: 4}, others={(HERE[1], who): n for who, n in dict(others).items()})
+    beside = FoundOthers({(HERE[1], who): n for who, n in dict(others).items()}, dict(clients))
+    proof = Proof(read={SOURCE: 4}, beside=beside)
     proof.take({p: sums(p, h) for p, h in made.items()}, {p: sums(p, h) for p, h in there.items()},
                None)  # fmt: skip
     for _ in range(2):
@@ -139,6 +150,29 @@ def test_others_may_write_only_where_the_file_says_so() -> None:
     assert judged(both, both, elsewhere, {77: 5}).verdict is Verdict.EQUAL
     open_one = stand(unsettled=frozenset({HERE[1]}))
     assert judged(both, both, open_one).verdict is Verdict.LEFT_OUT
+
+
+def test_what_clients_wrote_behind_a_cutover_is_theirs_and_counted() -> None:
+    both = {HERE: [1, 2, 3, 4]}
+    cut = Cut(
+        link=LinkName("l"), topic=SOURCE.topic, partition=0, producer_id=Cut.THROUGH_QUERY,
+        source_end=SourceOffset(4), target_end=TargetOffset(4), records=4, at=0,
+    )  # fmt: skip
+    found = judged(both, both, stand(row=replace(row(), cut=cut)), clients={(HERE[1], 77): 5})
+    assert (found.verdict, found.clients[0].records) == (Verdict.EQUAL, 5)
+    assert found.notes[0] == (
+        "5 records behind the cutover of 1970-01-01T00:00:00Z are the clients' own"
+        " (5 of producer 77)"
+    )
+
+
+def test_only_numbers_were_compared_where_nothing_else_is_wrong_but_news_of_the_source() -> None:
+    never: Any = {"first": -1, "never": "the query has `now`"}
+    for lag, written, only in ((0, 2, True), (3, 2, True), (0, 3, False)):
+        found = judged({}, {HERE: [1, 2]}, stand(row=row(lag=lag), written=written, **never))
+        assert found.counted_only is only, (lag, written)
+    both = {HERE: [1, 2, 3, 4]}
+    assert not judged(both, both, stand(row=row(lag=3))).counted_only
 
 
 def test_positions_tell_their_producers_and_queries_also_those_of_an_earlier_form() -> None:

@@ -146,7 +146,7 @@ def test_what_is_wrong_is_told_before_anything_is_read(link: TransformedLink, he
         assert "RelationV2" not in ended.said, "no plan of Spark"
     ended = here.run(str(link.file), "--until-caught-up")
     assert ended.code == 2
-    for command in ("repair", "groups", "cutover"):
+    for command in ("repair", "groups", "failover"):
         words = (command, *(["ls"] if command == "groups" else []), str(link.file))
         ended = here(*words)
         assert (ended.code, "go through Spark" in ended.said) == (2, True), ended.said

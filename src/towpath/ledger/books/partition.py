@@ -175,8 +175,12 @@ class PartitionBooks:
 
     @property
     def cut(self) -> Cut | None:
-        """The last cutover of the present incarnation, or of one that a repair continued."""
-        known = (self.cuts[each] for each in self.own if each in self.cuts)
+        """The last cutover of the present incarnation, or of one that a repair continued.
+
+        Partitions of a link with `transform` are never opened, and have one cutover.
+        """
+        own = self.own or {Cut.THROUGH_QUERY}
+        known = (self.cuts[each] for each in own if each in self.cuts)
         return max(known, key=lambda cut: cut.at, default=None)
 
     @property

@@ -332,9 +332,15 @@ class Cut(_OfPartition):
     mapped: they are the first ones that the source has from `source_end` on. `target_epoch` is the
     leader epoch of the last batch on the target then, -1 if unknown: it tells later whether a new
     leader there lacks what was before the cut.
+
+    Of a link with `transform` the entry has the producer id `THROUGH_QUERY`, as each partition was
+    written by several. `partition` is the number of a source partition, for `source_end` and
+    `records`, and of a partition of the mirror topic, for `target_end`; either is 0 where only the
+    other one exists.
     """
 
     kind: ClassVar[str] = "cutover"
+    THROUGH_QUERY: ClassVar[ProducerId] = ProducerId(-1)
 
     producer_id: ProducerId
     source_end: SourceOffset

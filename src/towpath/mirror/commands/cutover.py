@@ -15,7 +15,7 @@ from towpath.cli.show.fold import folded, folded_sentences
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.cli.signals import stopping
 from towpath.groups.group_standings import GroupsLook
-from towpath.mirror import COPYING
+from towpath.mirror import COPYING, TRANSFORMING
 from towpath.mirror.show.display import Display
 from towpath.mirror.show.groups_picture import as_json, held_lines, summary_picture, where_picture
 from towpath.mirror.show.groups_shapes import ConsumerGroupJson
@@ -27,6 +27,7 @@ from towpath.settings import LinkConfig, load
 
 if TYPE_CHECKING:
     from towpath.mirror.cutover.report import CutoverReport
+    from towpath.mirror.status.partition_status import PartitionStatus
     from towpath.mirror.verify.verdict import PartitionVerdict
     from towpath.wire.naming import IdSample
 
@@ -48,6 +49,14 @@ _WithoutSchemasOption = Annotated[
         "--without-schemas",
         help="Do not ask the registries for the schema ids in the records; without a section"
         " `schemas`, they are never asked.",
+    ),
+]
+_WithoutValuesOption = Annotated[
+    bool,
+    typer.Option(
+        "--without-values",
+        help="Also cut over where a query cannot make the values of records again to compare them;"
+        " their number is compared all the same.",
     ),
 ]
 _OneInOption = Annotated[
@@ -83,6 +92,7 @@ def cutover(
         ),
     ] = False,
     may_skip: _MaySkipOption = None,
+    without_values: _WithoutValuesOption = False,
     without_schemas: _WithoutSchemasOption = False,
     one_in: _OneInOption = 1,
     may_delete: MayDeleteOption = False,
@@ -91,10 +101,11 @@ def cutover(
 ) -> int:
     """End a migration: check that producers are silent, copy and sync the rest, prove equality."""
     del output  # `show` reads it from the arguments
-    config = load(file)
+    config = load(file, transforms=True)
     doing = "looking at both clusters"
     with stopping() as stop, Display(config.link, on.logs, doing, stop) as display:
-        spark = on.start(config.link, COPYING, credentials=config.holds_credentials)
+        works = COPYING if config.transforms is None else TRANSFORMING
+        spark = on.start(config.link, works, credentials=config.holds_credentials)
         # These imports take a second, during which Spark's JVM starts.
         from towpath.mirror.cutover.cutover import cutover as cut_over  # noqa: PLC0415
         from towpath.mirror.cutover.report import CutoverRequest  # noqa: PLC0415
@@ -111,8 +122,10 @@ def cutover(
             ids=ids,
             may_delete=may_delete,
         )
-        cut = CutoverRequest(dry_run, quiet, scope, without_groups, may_skip=_names(may_skip))
-        found = cut_over(config, cut, spark, stop, display.show)
+        cut = CutoverRequest(
+            dry_run, quiet, scope, without_groups, without_values, _names(may_skip)
+        )
+        found = cut_over(config, file, cut, spark, stop, display.show)
     data = _report(config, found, dry_run=dry_run)
     schemas, data["schemas"] = _schemas(found, ids)
     lines = [*_notes(found), *([] if dry_run else map(str, found.writing))]
@@ -189,8 +202,8 @@ def _report(config: LinkConfig, found: CutoverReport, *, dry_run: bool) -> Cutov
         "streams_groups": list(found.staying.streams_groups),
         "failure": None if failure is None else {"code": failure.code, "text": str(failure)},
         "mapped": [
-            {"topic": row.topic, "partition": row.partition, "why": row.reason}
-            for row in found.mapped
+            {"topic": row.topic, "partition": row.partition, "why": why}
+            for row, why in _mapped(found)
         ],
         "acls_held": _acls_held(found),
         "notes": [f"note: {note}" for note in found.notes]
@@ -213,6 +226,13 @@ def _notes(found: CutoverReport) -> Iterator[str]:
     told = [(note.about, note.text) for note in found.notes]
     told += [(f"{row.topic}-{row.partition}", text) for row in found.verdicts for text in row.notes]
     yield from (f"note: {text}" for text in folded(told))
+
+
+def _mapped(found: CutoverReport) -> list[tuple[PartitionStatus, str]]:
+    """Return the partitions whose offsets differ from those at the source, and why."""
+    from towpath.mirror.cutover.beside import why_mapped  # noqa: PLC0415
+
+    return [(row, why_mapped(row)) for row in found.mapped]
 
 
 def _acls_held(found: CutoverReport) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from towpath.access.subject import ACCESS, WITHHELD
 from towpath.mirror.cutover.writers import Writing
 from towpath.mirror.status.partition_status import PartitionStatus, State
+from towpath.mirror.status.transformed import MODE as TRANSFORMED
 from towpath.model.amounts import counted
 from towpath.model.findings import Note
 from towpath.model.nouns import Mode
@@ -16,11 +17,17 @@ from towpath.topics.configs import held_out
 from towpath.topics.subject import TOPICS
 
 _NAMED = 3
+_DIFFER = frozenset({Mode.MAPPED, TRANSFORMED})
 
 
 def mapped(rows: Iterable[PartitionStatus]) -> tuple[PartitionStatus, ...]:
     """Return the partitions whose offsets differ from those at the source."""
-    return tuple(r for r in rows if r.mode == Mode.MAPPED and r.state is not State.EXCLUDED)
+    return tuple(r for r in rows if r.mode in _DIFFER and r.state is not State.EXCLUDED)
+
+
+def why_mapped(row: PartitionStatus) -> str:
+    """Return why the offsets of a partition differ from those at the source."""
+    return "its records go through a query" if row.mode == TRANSFORMED else row.reason
 
 
 def offsets_differ(rows: Sequence[PartitionStatus]) -> Iterator[Note]:
@@ -29,7 +36,14 @@ def offsets_differ(rows: Sequence[PartitionStatus]) -> Iterator[Note]:
     Args:
         rows: The mapped partitions.
     """
-    if rows:
+    if rows and all(row.mode == TRANSFORMED for row in rows):
+        text = (
+            f"records of {counted(len(rows), 'partition')} go through a query: no offset on the"
+            " target belongs to one at the source; consumer groups, and clients that keep offsets"
+            " outside Kafka (checkpoints of Spark and Flink, sinks, databases), begin anew there"
+        )
+        yield Note("offsets", text)
+    elif rows:
         text = (
             f"{counted(len(rows), 'partition')} {'is' if len(rows) == 1 else 'are'} mapped"
             f" ({_some([_because(row) for row in rows])}): offsets there are not those of the"

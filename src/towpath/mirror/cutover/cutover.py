@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 from towpath.cluster.admin import Admin
 from towpath.engine.starting import Starting
@@ -18,7 +19,6 @@ from towpath.groups.unread import look_at_unread
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_events, open_link
 from towpath.mirror.cutover.beside import holds_out, mapped, to_stop
-from towpath.mirror.cutover.cuts import cuts
 from towpath.mirror.cutover.estimate import RehearsalTimes
 from towpath.mirror.cutover.groups_left import open_transactions, skipped, unmoved
 from towpath.mirror.cutover.order import Order, error_text, judge_rehearsal
@@ -29,13 +29,13 @@ from towpath.mirror.cutover.readers import (
     still_reading,
     wait_for_members,
 )
+from towpath.mirror.cutover.records import records_of
 from towpath.mirror.cutover.report import CutoverReport, CutoverRequest
 from towpath.mirror.cutover.writers import SourceSnapshot, look_at_source, moved
 from towpath.mirror.mm2.publish import publishing
 from towpath.mirror.plan.link_plan import build
 from towpath.mirror.run.progress import RunProgress, Wishes
 from towpath.mirror.run.reconcile import Reconciled, reconcile
-from towpath.mirror.run.run import run
 from towpath.mirror.status.backlog import with_backlog
 from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.partitions import status
@@ -43,7 +43,6 @@ from towpath.mirror.status.totals import bytes_behind
 from towpath.mirror.staying.source_clients import look_at_clients as look_at_staying
 from towpath.mirror.verify.schemas import proving
 from towpath.mirror.verify.stoppable import until
-from towpath.mirror.verify.verify import verify
 from towpath.model.errors import (
     LedgerError,
     LinkBusyError,
@@ -62,6 +61,7 @@ _ACKNOWLEDGE = "to cut over all the same, add --without-groups"
 
 def cutover(
     config: LinkConfig,
+    file: Path,
     cut: CutoverRequest,
     spark: Starting,
     stop: threading.Event,
@@ -71,6 +71,7 @@ def cutover(
 
     Args:
         config: The link's configuration.
+        file: Its file, for problems of a query.
         cut: How to cut over.
         spark: Spark, which starts meanwhile.
         stop: Set to end early.
@@ -80,10 +81,10 @@ def cutover(
         ClusterError: A cluster cannot be used; nothing was begun.
         ConfigError: The file asks for something impossible.
     """
-    parts = _Parts(config, cut, spark, stop, show)
+    parts = _Parts(config, file, cut, spark, stop, show)
     report = parts.report
     refuse(report.plan)
-    order = Order(report, parts, stop)
+    order = Order(report, parts, stop, without_values=cut.without_values)
     if cut.dry_run:
         order.rehearse()
     elif order.begin():
@@ -101,6 +102,7 @@ class _Parts:
     def __init__(
         self,
         config: LinkConfig,
+        file: Path,
         cut: CutoverRequest,
         spark: Starting,
         stop: threading.Event,
@@ -108,6 +110,7 @@ class _Parts:
     ) -> None:
         self._config, self._cut, self._spark = config, cut, spark
         self._stop, self._show = stop, show
+        self._records = records_of(config, file)
         self._stack = ExitStack()
         self._lease: Lease | None = None
         began = time.monotonic()
@@ -177,9 +180,9 @@ class _Parts:
         """Take the lease, and run until everything is copied."""
         wishes = Wishes(until_caught_up=True, parallelism=self._cut.scope.parallelism)
         link = self._stack.enter_context(open_link(self._config))
-        link.prepare()
+        self._records.prepare(link)
         self._lease = self._stack.enter_context(Lease(link, "cutover"))
-        progress = run(self._config, wishes, self._spark, self._stop, self._show, self._lease)
+        progress = self._records.drain(wishes, self._spark, self._stop, self._show, self._lease)
         self.report.progress, self.report.mapped = progress, mapped(progress.rows)
         # Records lost before they were copied are not on the source either; `verify` notes them.
         behind = [_why(row) for row in progress.rows if row.error or not progress.caught_up(row)]
@@ -228,7 +231,7 @@ class _Parts:
         """
         asks = proves and self._cut.scope.ids is not None
         with proving(self._config) if asks else nullcontext() as prover:
-            found = verify(self._config, self._cut.scope, lambda _done, _of: None, self._stop)
+            found = self._records.compare(self._cut.scope, self._stop)
             rows = tuple(row for row in found if self._config.topics.matches(row.topic))
             self.report.verdicts = rows
             if prover is not None:
@@ -288,15 +291,10 @@ class _Parts:
     def record(self) -> None:
         """Record in the ledger where each partition was cut over."""
         rows = self.report.progress.rows if self.report.progress else ()
-        clients = {
-            TopicPartition(each.topic, each.partition)
-            for each in self.report.verdicts
-            if each.clients
-        }
         if self._lease is not None:
             self._lease.require()
         with open_link(self._config) as link:
-            link.ledger.append(cuts(self._config.link, rows, clients))
+            link.ledger.append(self._records.cuts(link, rows, self.report.verdicts))
 
     def rehearse(self) -> None:
         """Find further problems, compare copied records, and measure how long that takes."""
@@ -324,13 +322,14 @@ class _Parts:
             behind=sum(map(bytes_behind, rows)),
             steps=len(report.plan.steps),
         )
-        judge_rehearsal(report)
+        judge_rehearsal(report, without_values=self._cut.without_values)
 
     def _standing(self) -> tuple[PartitionStatus, ...]:
         """Return the status of each partition; errors and a live run are reported as trouble."""
         with open_link(self._config) as link:
             books = link.ledger.books(self._config.link)
-            if books.begun:
+            through_query = self._config.transforms is not None and books.identity is not None
+            if books.begun or through_query:
                 self._require_alone(link.target)
             rows = with_backlog(status(self._config, books, link.source, link.target), link.source)
         self.report.mapped = mapped(rows)

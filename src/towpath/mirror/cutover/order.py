@@ -10,8 +10,10 @@ from typing import Protocol
 from towpath.mirror.cutover.report import CutoverReport
 from towpath.mirror.verify.verdict import PartitionVerdict, Verdict
 from towpath.model.errors import LinkBusyError, LinkHeldError, StoppedError, TowpathError
-from towpath.model.findings import Cause
+from towpath.model.findings import Cause, Note
 from towpath.model.nouns import TopicPartition
+
+_ACKNOWLEDGE = "to cut over all the same, add --without-values"
 
 
 class Parts(Protocol):
@@ -75,10 +77,19 @@ class Order:
         report: The report that the parts fill.
         parts: The parts.
         stop: Set to end before the next part.
+        without_values: See `CutoverRequest`.
     """
 
-    def __init__(self, report: CutoverReport, parts: Parts, stop: threading.Event) -> None:
+    def __init__(
+        self,
+        report: CutoverReport,
+        parts: Parts,
+        stop: threading.Event,
+        *,
+        without_values: bool = False,
+    ) -> None:
         self._report, self._parts, self._stop = report, parts, stop
+        self._without_values = without_values
 
     def rehearse(self) -> None:
         """Rehearse the cutover; nothing is changed."""
@@ -99,7 +110,7 @@ class Order:
             if self._report.failure is None:
                 # Records that differ may have been written since the first look.
                 self._do("look again", self._parts.look_again)
-            judge(self._report)
+            judge(self._report, without_values=self._without_values)
             if self._report.complete and self._parts.brings_groups:
                 self._do("groups", self._parts.groups)
                 if self._report.complete:
@@ -128,38 +139,60 @@ class Order:
         return report.complete
 
 
-def judge(report: CutoverReport) -> None:
+def judge(report: CutoverReport, *, without_values: bool = False) -> None:
     """Report partitions that differ, except where records were written meanwhile.
 
     Those are reported with the producers that wrote them.
+
+    Args:
+        report: The report.
+        without_values: See `CutoverRequest`.
     """
     writing = {each.tp for each in report.writing}
-    report.trouble += _verdict_texts(
+    rows = [
         row
         for row in report.verdicts
         if row.verdict is not Verdict.EQUAL
         and row.topic not in report.appeared
         and not (row.late and TopicPartition(row.topic, row.partition) in writing)
-    )
+    ]
+    _judge(report, rows, without_values=without_values)
 
 
-def judge_rehearsal(report: CutoverReport) -> None:
+def judge_rehearsal(report: CutoverReport, *, without_values: bool = False) -> None:
     """Report partitions that would end the cutover; what is still to be copied does not.
 
     What the plan says of topics at risk is not said again.
+
+    Args:
+        report: The report.
+        without_values: See `CutoverRequest`.
     """
     against = {Verdict.DIFFERENT, Verdict.DELETED, Verdict.NOT_PROVEN, Verdict.AT_RISK}
     told = {each.about for each in report.plan.problems if each.cause is Cause.KEEPS_LESS}
-    report.trouble += _verdict_texts(
+    rows = [
         row
         for row in report.verdicts
-        if row.verdict in against and not (row.verdict is Verdict.AT_RISK and row.topic in told)
-    )
+        if row.counted_only
+        or (row.verdict in against and not (row.verdict is Verdict.AT_RISK and row.topic in told))
+    ]
+    _judge(report, rows, without_values=without_values)
 
 
-def _verdict_texts(rows: Iterable[PartitionVerdict]) -> list[str]:
-    """Return a text for each partition's verdict."""
-    return [f"{row.topic}-{row.partition}: {row.why}" for row in rows]
+def _judge(
+    report: CutoverReport, rows: Iterable[PartitionVerdict], *, without_values: bool
+) -> None:
+    """Report what is wrong with partitions, and what the user accepts."""
+    for row in rows:
+        about = f"{row.topic}-{row.partition}"
+        if not row.counted_only:
+            report.trouble.append(f"{about}: {row.why}")
+        elif not without_values:
+            report.trouble.append(f"{about}: {row.why}; {_ACKNOWLEDGE}")
+        elif row.behind and not report.rehearsed:
+            report.trouble.append(f"{about}: {row.why}")
+        else:
+            report.unmade.append(Note(about, f"{row.why}; that is meant (--without-values)"))
 
 
 def error_text(error: TowpathError) -> str:

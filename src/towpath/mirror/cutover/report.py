@@ -33,6 +33,8 @@ class CutoverRequest:
         scope: What is compared, and on which Spark. If it has `ids`, the target's registry must
             answer equally for the schema ids in the records.
         without_groups: Bring no groups over; the user knows that they begin anew on the target.
+        without_values: Accept partitions whose values no query can make again, so that only the
+            number of their records is compared.
         may_skip: Groups that are meant to pass over unread records which the target lacks.
     """
 
@@ -40,6 +42,7 @@ class CutoverRequest:
     quiet: float = 5.0
     scope: Scope = field(default_factory=Scope)
     without_groups: bool = False
+    without_values: bool = False
     may_skip: frozenset[str] = frozenset()
 
 
@@ -70,6 +73,7 @@ class CutoverReport:
         mapped: Partitions whose offsets differ from those at the source.
         settled: The outcome of the steps behind the cut: what was held out of the copy.
         skipped: What groups pass over because the user says that it is meant.
+        unmade: Partitions whose values could not be compared, which the user accepts.
     """
 
     plan: Plan
@@ -91,6 +95,7 @@ class CutoverReport:
     mapped: tuple[PartitionStatus, ...] = ()
     settled: Reconciled | None = None
     skipped: list[Note] = field(default_factory=list)
+    unmade: list[Note] = field(default_factory=list)
 
     @property
     def complete(self) -> bool:
@@ -114,6 +119,7 @@ class CutoverReport:
             *self.staying.notes,
             *offsets_differ(self.mapped),
             *self.skipped,
+            *self.unmade,
         )
 
     @property

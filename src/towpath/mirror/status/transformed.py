@@ -116,6 +116,7 @@ def _row(
         source_log_end=end,
         pause=pause,
         tally=_tally(at) if at is not None else (),
+        cut=books.of(tp).cut,
     )
 
 

@@ -30,6 +30,7 @@ class Staying:
         unknown: What else could not be looked at, and why.
         chosen: Whether the file says which groups are brought over; these groups are not among
             them.
+        through_query: Whether records go through a query, so that no group can be brought over.
     """
 
     groups: tuple[str, ...] = ()
@@ -42,6 +43,7 @@ class Staying:
     unseen_groups: str = ""
     unknown: tuple[str, ...] = ()
     chosen: bool = False
+    through_query: bool = False
 
     @property
     def of_groups(self) -> tuple[str, ...]:
@@ -61,6 +63,12 @@ class Staying:
             else "the file has no section `groups`, so they would begin anew on the target; add"
             " `groups: {}` to bring them over"
         )
+        if self.through_query:
+            why = (
+                "records of this link go through a query, so their offsets mean nothing on the"
+                " target, and they begin anew there; those that have read everything can begin at"
+                " its end"
+            )
         yield from (
             f"{counted(len(names), f'{kind} group')} with {offsets} on mirrored topics"
             f" ({_some(names)}): {why} ({PAGE})"

@@ -31,7 +31,12 @@ from towpath.mirror import TRANSFORMING
 from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.status.transformed import rows_of
 from towpath.mirror.transform.frames import TransformFrames, known_as, range_of
-from towpath.mirror.transform.proof_others import mirrors_of, others_of, producers_of
+from towpath.mirror.transform.proof_others import (
+    borders_of,
+    mirrors_of,
+    others_of,
+    producers_of,
+)
 from towpath.mirror.transform.proof_verdict import Proof, ProofStand, needs, verdict_of
 from towpath.mirror.verify.stoppable import until
 from towpath.mirror.verify.verdict import PartitionVerdict
@@ -89,6 +94,7 @@ class _Seen:
         earliest: Log start of source partitions.
         since: The source offset from which on records are to be compared.
         counts: Number of partitions of each mirror topic.
+        borders: From which offset on clients may write to target partitions, since a cutover.
     """
 
     rows: tuple[PartitionStatus, ...]
@@ -99,6 +105,7 @@ class _Seen:
     earliest: dict[TopicPartition, int] = field(default_factory=dict)
     since: dict[TopicPartition, int] = field(default_factory=dict)
     counts: dict[TopicName, int] = field(default_factory=dict)
+    borders: dict[TopicPartition, int] = field(default_factory=dict)
 
 
 class _Proving:
@@ -129,6 +136,8 @@ class _Proving:
             rows = rows_of(self._config, books, source, known)
             seen = _Seen(rows, known)
             self._look(seen, source, target)
+            mirrors = {row.topic: row.target_topic for row in rows if row.target_topic}
+            seen.borders = borders_of(books, mirrors, seen.first)
             self._spark: Any = session(
                 self._scope.master,
                 f"towpath verify {self._config.link}",
@@ -140,7 +149,7 @@ class _Proving:
             frames = TransformFrames(self._spark, self._config, self._file)
             stands = self._stands(seen, frames)
             proof, found = self._compared(seen, stands, frames)
-            proof.others, proof.unsure = others_of(found, positions)
+            proof.beside = others_of(found, positions, seen.borders)
         return tuple(
             verdict_of(
                 stands[row.tp],
@@ -259,7 +268,7 @@ class _Proving:
                 self._config.target, tp, first, last, producers_of(seen.positions), RowLook()
             )
             for tp, end in sorted(seen.end.items())
-            for first, last in _cut(seen.first.get(tp, 0), end)
+            for first, last in _parted(seen.first.get(tp, 0), end, seen.borders.get(tp, end))
         ]
         proof = Proof()
         found: list[WrittenRows] = []
@@ -335,6 +344,13 @@ def _told_with(row: PartitionStatus, rows: Sequence[PartitionStatus]) -> frozens
 def _cut(first: int, end: int) -> Iterator[tuple[int, int]]:
     for start in range(first, end, _PART):
         yield start, min(start + _PART, end)
+
+
+def _parted(first: int, end: int, border: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a target partition; none lies on both sides of a border."""
+    at = min(max(first, border), end)
+    yield from _cut(first, at)
+    yield from _cut(at, end)
 
 
 def _looks(

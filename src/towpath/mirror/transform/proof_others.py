@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from towpath.compare.written_rows import NO_LIMIT, WrittenRows
+from towpath.ledger.books import LinkBooks
 from towpath.ledger.transformed import PositionsTopic, TransformedPosition
 from towpath.model.errors import LedgerError
 from towpath.model.nouns import TopicName, TopicPartition
@@ -13,6 +15,22 @@ from towpath.model.nouns import TopicName, TopicPartition
 Producers = Mapping[int, tuple[TopicPartition, int]]
 Others = Mapping[tuple[TopicPartition, int], int]
 """Numbers of records, by target partition and producer id."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundOthers:
+    """Records that the link did not write.
+
+    Attributes:
+        others: Those that must not be there.
+        clients: Those behind a cutover, which clients may write.
+        unsure: Number of those of which a transaction that stays open in the topic of positions
+            hides whose they are.
+    """
+
+    others: Others = field(default_factory=dict)
+    clients: Others = field(default_factory=dict)
+    unsure: int = 0
 
 
 def producers_of(positions: Mapping[TopicPartition, TransformedPosition]) -> Producers:
@@ -37,7 +55,34 @@ def mirrors_of(
     return mirrors if routed else frozenset({own})
 
 
-def others_of(found: Iterable[WrittenRows], positions: PositionsTopic) -> tuple[Others, int]:
+def borders_of(
+    books: LinkBooks,
+    mirrors: Mapping[TopicName, TopicName],
+    targets: Iterable[TopicPartition],
+) -> dict[TopicPartition, int]:
+    """Return from which offset on clients may write to target partitions, by the last cutover.
+
+    Partitions that came to a mirror topic since then are the clients' own.
+
+    Args:
+        books: What the ledger knows of the link.
+        mirrors: The mirror topics, by source topic.
+        targets: All partitions of these.
+    """
+    known = {
+        TopicPartition(mirrors[tp.topic], tp.partition): int(cut.target_end)
+        for tp, each in books.partitions.items()
+        if tp.topic in mirrors and (cut := each.cut) is not None
+    }
+    over = {tp.topic for tp in known}
+    return {tp: known.get(tp, 0) for tp in targets if tp.topic in over}
+
+
+def others_of(
+    found: Iterable[WrittenRows],
+    positions: PositionsTopic,
+    borders: Mapping[TopicPartition, int],
+) -> FoundOthers:
     """Return the records that the link did not write, by the positions that it has by now.
 
     A run may have gone on while the partitions were read. So what stood behind the positions that
@@ -46,18 +91,20 @@ def others_of(found: Iterable[WrittenRows], positions: PositionsTopic) -> tuple[
     Args:
         found: What was read of all mirror topics, with the positions from before.
         positions: The positions of the link.
-
-    Returns:
-        The records of others, and the number of those of which a transaction that stays open in
-        the topic of positions hides whose they are.
+        borders: From which offset on clients may write, where the link was cut over. No part lies
+            on both sides.
     """
     parts = [*found]
     if not any(each.later or each.others for each in parts):
-        return {}, 0
+        return FoundOthers()
+    behind = [each for each in parts if each.first >= borders.get(each.tp, each.first + 1)]
+    before = [each for each in parts if each not in behind]
     try:
-        return foreign(parts, producers_of(positions.read())), 0
+        known = producers_of(positions.read())
     except LedgerError:
-        return {}, sum(foreign(parts, producers_of(positions.seen())).values())
+        hidden = foreign(parts, producers_of(positions.seen()))
+        return FoundOthers(unsure=sum(hidden.values()))
+    return FoundOthers(foreign(before, known), foreign(behind, known))
 
 
 def foreign(found: Iterable[WrittenRows], known: Producers) -> Others:

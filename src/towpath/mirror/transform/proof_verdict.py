@@ -12,13 +12,14 @@ from towpath.compare.work import Comparison, Counts, RecordDifference
 from towpath.ledger.transformed import TransformedPosition
 from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.status.transformed import DROPPED, READ
-from towpath.mirror.transform.proof_others import Others
+from towpath.mirror.transform.proof_others import FoundOthers, Others
 from towpath.mirror.verify.surplus import OtherWriter
 from towpath.mirror.verify.verdict import PartitionVerdict, Verdict
 from towpath.model.amounts import counted
 from towpath.model.digest import Digest
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
+from towpath.runtime.clock import readable
 
 MOST_LISTED = 4_000_000
 """Rows of a pair beyond which they are not compared one by one."""
@@ -107,8 +108,7 @@ class Proof:
         lists: Both row by row, where sums differ.
         bytes: Bytes that were read on the target.
         untimed: Whether a broker of the target sets timestamps.
-        others: Records that the link did not write, by target partition and producer id.
-        unsure: Number of records of which it is not known whose they are.
+        beside: Records that the link did not write.
     """
 
     read: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -118,8 +118,7 @@ class Proof:
     lists: dict[Pair, tuple[RowList, RowList]] = field(default_factory=dict)
     bytes: int = 0
     untimed: bool = False
-    others: Others = field(default_factory=dict)
-    unsure: int = 0
+    beside: FoundOthers = field(default_factory=FoundOthers)
 
     def take(
         self, made: Mapping[Pair, RowSum], there: Mapping[Pair, RowSum], wanted: Needed | None
@@ -211,11 +210,9 @@ def _made_of(comparison: Comparison) -> Iterator[str]:
 class _Judging:
     def __init__(self, stand: ProofStand, proof: Proof, *, may_delete: bool) -> None:
         self._stand, self._proof = stand, proof
-        self._others, self._others_in = Counter[int](), set[TopicPartition]()
-        for (tp, producer), number in proof.others.items():
-            if tp.topic in stand.mirrors:
-                self._others[producer] += number
-                self._others_in.add(tp)
+        self._others, self._others_in = self._told(proof.beside.others)
+        self._clients, _ = self._told(proof.beside.clients)
+        self._values_not = 0
         self._may_delete = may_delete
         self._counts = Counts()
         self._reasons: list[str] = []
@@ -225,6 +222,15 @@ class _Judging:
         self._doubled = 0
         self._missing, self._extra = Counter[int](), Counter[int]()
         self._moved, self._first = 0, -1
+
+    def _told(self, others: Others) -> tuple[Counter[int], set[TopicPartition]]:
+        """Return which of others' records are told with this partition, and where they lie."""
+        found, where = Counter[int](), set[TopicPartition]()
+        for (tp, producer), number in others.items():
+            if tp.topic in self._stand.mirrors:
+                found[producer] += number
+                where.add(tp)
+        return found, where
 
     def verdict(self) -> PartitionVerdict:
         """Return it."""
@@ -240,6 +246,7 @@ class _Judging:
             if stand.first >= 0:
                 self._values(at)
             else:
+                self._values_not += 1
                 self._reasons.append(f"{VALUES_NOT}: {self._why_not(at)}")
         self._beside()
         if row.lag_records and not row.error:
@@ -359,6 +366,7 @@ class _Judging:
         stand, counts = self._stand, self._counts
         since = at.queries[-1][0] if at.queries else at.first
         if since > max(at.first, stand.earliest, stand.since):
+            self._values_not += 1
             self._reasons.append(
                 f"source offsets before {since} went through another query, or to another number of"
                 f" partitions: {VALUES_NOT}"
@@ -386,8 +394,15 @@ class _Judging:
             text = f"{counted(self._others.total(), 'record')} of other producers in {named}"
             (self._notes if self._stand.shared else self._reasons).append(text)
             self._different |= not self._stand.shared
-        if self._proof.unsure and self._stand.told:
-            many = counted(self._proof.unsure, "record")
+        if self._clients and self._stand.row.cut is not None:
+            many = counted(self._clients.total(), "record")
+            when = readable(self._stand.row.cut.at)
+            whose = ", ".join(map(str, _writers(self._clients)))
+            self._notes.append(
+                f"{many} behind the cutover of {when} are the clients' own ({whose})"
+            )
+        if self._proof.beside.unsure and self._stand.told:
+            many = counted(self._proof.beside.unsure, "record")
             self._reasons.append(
                 f"{many} on the target may be of others: a transaction that stays open hides the"
                 " positions of the link; compare again once it has ended"
@@ -443,6 +458,8 @@ class _Judging:
         if comparison is not None:
             self._notes += _made_of(comparison)
         judged = self._judged()
+        lag = row.lag_records > 0 and not row.error
+        late = judged is Verdict.LEFT_OUT and lag
         return PartitionVerdict(
             topic=row.topic,
             partition=row.partition,
@@ -452,9 +469,16 @@ class _Judging:
             why="; ".join(self._reasons),
             behind=max(0, row.lag_records),
             comparison=comparison,
-            late=judged is Verdict.LEFT_OUT and len(self._reasons) == 1 and row.lag_records > 0
-            and not row.error,
+            late=late and len(self._reasons) == 1,
             codes=tuple(self._codes()),
             notes=tuple(self._notes),
-            others=tuple(OtherWriter(None, who, n) for who, n in self._others.most_common()),
-        )  # fmt: skip
+            others=_writers(self._others),
+            clients=_writers(self._clients),
+            counted_only=judged is Verdict.LEFT_OUT
+            and bool(self._values_not)
+            and len(self._reasons) == self._values_not + lag,
+        )
+
+
+def _writers(found: Counter[int]) -> tuple[OtherWriter, ...]:
+    return tuple(OtherWriter(None, who, number) for who, number in found.most_common())

@@ -23,6 +23,7 @@ from towpath.mirror.run.happenings import Partitions, recording_run
 from towpath.mirror.run.link_run import LinkRun, attempted
 from towpath.mirror.run.progress import RunPhase, RunProgress, Wishes
 from towpath.mirror.run.reconcile import Reconciled, Reconciler, Shape, shape, shape_of
+from towpath.mirror.status.cutovers import still_running
 from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.transformed import rows_of
 from towpath.mirror.subjects import BESIDE_SCHEMAS, SUBJECTS
@@ -58,6 +59,7 @@ def run(
     spark: Starting,
     stop: threading.Event,
     show: Callable[[RunProgress], None],
+    lease: Lease | None = None,
 ) -> RunProgress:
     """Transform records until `stop` is set, or until all that existed at the start are through.
 
@@ -68,6 +70,7 @@ def run(
         spark: The Spark session, which is still starting.
         stop: Set to stop the run, behind the batch that is under way.
         show: Shows the progress.
+        lease: The lease of the link, if the caller holds it.
 
     Raises:
         ClusterError: A cluster refused access, or could not be reached when the run began and
@@ -83,8 +86,31 @@ def run(
         spark,
         stop,
         show,
-        lambda link, stack, meter: _Transforming(link, file, wishes, stop, show, stack, meter),
+        lambda link, stack, meter: _Transforming(
+            link, file, wishes, stop, show, stack, meter, lease
+        ),
     )
+
+
+def begin(link: OpenLink, positions: PositionsTopic) -> None:
+    """Create the ledger and the topic of positions, unless they exist.
+
+    Args:
+        link: The link; it has read the ledger.
+        positions: Its positions.
+
+    Raises:
+        ClusterError: The target refuses them.
+        LedgerError: The link ran before, and the topic of positions is gone.
+    """
+    if link.books.identity is not None and not positions.exists():
+        raise LedgerError(
+            f"link {link.name} ran without positions of transformed records, or they are gone:"
+            f" topic {positions.tp.topic} is not on the target. To read all records again, give the"
+            " link another name"
+        )
+    positions.create()
+    link.prepare()
 
 
 @dataclass(slots=True)
@@ -110,6 +136,7 @@ class _Transforming(LinkRun):
         show: Callable[[RunProgress], None],
         stack: ExitStack,
         meter: LinkMeter,
+        lease: Lease | None,
     ) -> None:
         session = LinkSession(link.name, link.where, link.target, on_end=link.source.abandon)
         super().__init__(session, RunProgress(slots=1), show)
@@ -119,7 +146,7 @@ class _Transforming(LinkRun):
         self._stack, self._meter = stack, meter
         self._cycles = CycleSearch()
         self._clients = stack.enter_context(SUBJECTS.open(link))
-        self._lease: Lease | None = None
+        self._lease = lease
         clients = self._clients.only(BESIDE_SCHEMAS)
         self._reconciler = Reconciler(link, clients, meter, stop, self._hold)
         client = stack.enter_context(Client(link.config.target, Side.TARGET, link.target))
@@ -144,19 +171,13 @@ class _Transforming(LinkRun):
         link.books.require_open()
         refuse(plan.plan)
         self.enter(RunPhase.APPLYING)
-        if link.books.identity is not None and not self._positions.exists():
-            raise LedgerError(
-                f"link {link.name} ran without positions of transformed records, or they are gone:"
-                f" topic {self._positions.tp.topic} is not on the target. To read all records"
-                " again, give the link another name"
-            )
-        self._positions.create()
-        link.prepare()
+        begin(link, self._positions)
         self._session.start()
         self._stack.callback(self._session.close)
-        lease = Lease(link, "run", dead=self._session.dead)
-        self._lease = self._stack.enter_context(lease)
-        self.progress.takeover = lease.takeover
+        if self._lease is None:
+            lease = Lease(link, "run", dead=self._session.dead)
+            self._lease = self._stack.enter_context(lease)
+        self.progress.takeover = self._lease.takeover
         link.read()
         self._took(self._reconciler.first(plan.only(BESIDE_SCHEMAS)))
         if plan.found is not None:
@@ -284,6 +305,7 @@ class _Transforming(LinkRun):
         left_out = self.progress.left_out_names
         rows = (row for row in map(self._with_trouble, self._rows()) if row.topic not in left_out)
         self.progress.rows = tuple(rows)
+        self.progress.cut_over = still_running(self._link.books)
         self._meter.looked(stands(self.progress.rows))
         self._partitions.look(self.progress.rows)
         self._looked = time.thread_time() - spent

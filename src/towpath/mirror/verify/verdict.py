@@ -45,6 +45,8 @@ class PartitionVerdict:
     on the target name, `None` if nothing was compared. `gone` is what not both sides have any more,
     `risk` what the target is going to delete, `None` for nothing. `open` is the
     transaction at the source behind which nothing is copied or compared, `None` for none.
+    `counted_only` tells that the number of records was compared but not their values, as a query
+    cannot make these again, and that nothing else is wrong but new records at the source.
     """
 
     topic: TopicName
@@ -64,6 +66,7 @@ class PartitionVerdict:
     gone: Gone = NOTHING
     risk: AtRisk | None = None
     open: OpenTransaction | None = None
+    counted_only: bool = False
 
 
 def verdict(
