@@ -277,6 +277,8 @@ def main() -> int:
     profiles = Profiles(asked.profile, asked.out / f"{day}-soak-{asked.profile}")
     faults = [] if asked.calm else plan(asked.seed, asked.seconds)
     tell(f"--seed {asked.seed}; " + ", ".join(map(str, faults)))
+    if asked.home:
+        asked.home.mkdir(parents=True, exist_ok=True)
     folder, told = Path(tempfile.mkdtemp(prefix="towpath-soak-", dir=asked.home)), machine()
     found = Found()
     try:
