@@ -41,6 +41,11 @@ def test_a_link_is_created_shown_and_promoted_over_http(gateway_link: Link) -> N
     with httpx.Client(
         base_url=f"http://{listen}", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=120
     ) as client:
+        unknown = client.get(of)
+        assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "LINK_UNKNOWN")
+        bare = client.post(f"{of}/promote")
+        assert bare.status_code == 422
+        assert "the body is missing" in bare.json()["detail"]
         assert client.put(of).json()["new"]
         assert not client.put(of).json()["new"]
         nobody = client.post(f"{of}/promote", json={"topics": [topic]})
@@ -64,6 +69,6 @@ def test_a_link_is_created_shown_and_promoted_over_http(gateway_link: Link) -> N
         assert {"/links/{link}/promote", "/links/{link}/revert", "/commands/{name}"} <= {*paths}
         children = psutil.Process(service.pid).children(recursive=True)
     service.stop()
-    assert service.json["commands"] == 5
+    assert service.json["commands"] == 6
     assert TOKEN not in service.said
     assert not [each for each in children if each.is_running()]

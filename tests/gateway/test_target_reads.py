@@ -51,6 +51,8 @@ def test_groups_move_once_nobody_reads_at_the_source_and_topics_later(
             promoted(here, link, "--groups", group)
             go_on(traffic, group)
             assert {*way.read[group]}.isdisjoint(traffic.read[group]), "nothing is read twice"
+        shown = here("link", "show", str(link.file), "-o", "json").json["link"]
+        assert shown["promoted_alone"] == shown["promoted_groups"] == [classic, new]
         before.end_writing()
         promoted(here, link)
         ends = ends_of(link.source, topic)

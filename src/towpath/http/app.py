@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import FastAPI, HTTPException, Query, Response
+from fastapi import Body, FastAPI, HTTPException, Query, Response
 from fastapi.responses import JSONResponse
 
 from towpath import __version__
 from towpath.cli.show.json_schemas import names_by_command, outputs
 from towpath.http.running_commands import BusyError, RunningCommand, RunningCommands
 from towpath.http.shapes import CommandJson, LinkFileJson, MoveRequest, ServedLinksJson
+from towpath.model.errors import LinkUnknownError
 
 READY, OPENAPI = "/ready", "/openapi.json"
 """Paths that tell nothing of a link."""
@@ -35,6 +36,11 @@ _MOVES = (
 _Wait: TypeAlias = Annotated[
     float, Query(ge=0, le=300, description="Seconds to wait for the end of the command.")
 ]
+_Wanted: TypeAlias = Annotated[MoveRequest | None, Body()]
+_NO_BODY = (
+    "the body is missing: send a JSON object (Content-Type: application/json) with `topics`,"
+    " `groups`, `dry_run` or `gone`; {} moves all topics of the link"
+)
 _Flag: TypeAlias = Annotated[bool, Query()]
 
 
@@ -116,7 +122,9 @@ def _add_changes(app: FastAPI, run: _Runner) -> None:
         return await _waited(await run.start(link, "link rm", "--yes", *options), wait)
 
     def move_of(words: str) -> Callable[..., Awaitable[Response]]:
-        async def move(link: str, wanted: MoveRequest, wait: _Wait = 30.0) -> Response:
+        async def move(link: str, wanted: _Wanted = None, wait: _Wait = 30.0) -> Response:
+            if wanted is None:
+                raise HTTPException(422, _NO_BODY)
             return await _waited(await run.start(link, words, *_options(wanted)), wait)
 
         return move
@@ -164,12 +172,18 @@ def _answer(found: RunningCommand) -> Response:
 
 
 def _status(found: RunningCommand) -> int:
-    return 202 if found.exit_code is None else _STATUSES.get(found.exit_code, 500)
+    if found.exit_code is None:
+        return 202
+    error = (found.output or {}).get("error")
+    if isinstance(error, dict) and error.get("code") == LinkUnknownError.code:
+        return 404
+    return _STATUSES.get(found.exit_code, 500)
 
 
 def _responses(words: str) -> dict[int | str, dict[str, Any]]:
     error = {"model": outputs()["error"].type}
-    return {200: {"model": outputs()[names_by_command()[words]].type}, 422: error, 503: error}
+    shown = {"model": outputs()[names_by_command()[words]].type}
+    return {200: shown, 404: error, 422: error, 503: error}
 
 
 _COMMAND: dict[int | str, dict[str, Any]] = {

@@ -56,6 +56,15 @@ def test_what_was_promoted_is_told_until_it_goes_back() -> None:
     assert [each.promoted for each in back] == [set()]
 
 
+def test_groups_that_moved_before_their_topics_are_told_until_they_go_back() -> None:
+    alone = replace(promoted(back=False), name="alone", topics=(), groups=("g", "h"))
+    with_topics = replace(promoted(back=False), groups=("i",))
+    (there,) = found(CREATED, alone, with_topics)
+    assert (there.groups, there.alone) == ({"g", "h", "i"}, {"g", "h"})
+    (back,) = found(CREATED, alone, replace(promoted(back=True), groups=("g", "i")))
+    assert (back.groups, back.alone) == ({"h"}, {"h"})
+
+
 def test_topics_that_cannot_be_promoted_are_named_with_the_reason() -> None:
     books = LinkBooks(LINK)
     name = {"link": LINK}

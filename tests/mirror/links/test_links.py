@@ -64,6 +64,7 @@ def test_a_link_that_never_ran_is_removed_whole_and_its_name_is_free(
     file: Path, here: Here
 ) -> None:
     refused = here("link", "show", str(file))
+    assert "LINK_UNKNOWN" in refused.said
     assert (refused.code, "knows no link" in refused.said) == (4, True), refused.said
     here("link", "create", str(file))
     shown = here("link", "rm", str(file), "--dry-run")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -66,12 +67,14 @@ class FleetFacts:
         logins: The logins of clients.
         told: What a rehearsal tells of gateways and clients, in sentences.
         forbidden: A reason for each gateway that would not take part.
+        waiting: How many members of each group wait, as it is not promoted.
     """
 
     seen: dict[str, SeenTransactional] = field(default_factory=dict)
     logins: set[ClientLogin] = field(default_factory=set)
     told: list[str] = field(default_factory=list)
     forbidden: list[Reason] = field(default_factory=list)
+    waiting: Counter[str] = field(default_factory=Counter)
 
     def take(self, reply: GatewayReply) -> None:
         """Add what one gateway knows."""
@@ -83,6 +86,7 @@ class FleetFacts:
             known.is_open |= each.is_open
         self.logins |= {ClientLogin(each.mechanism, each.name) for each in reply.logins}
         self.told += reply.told
+        self.waiting.update(reply.waiting)
 
 
 class Fleet:

@@ -122,6 +122,7 @@ class GatewayPart:
             seen=tuple(self._ids()) if told or task == GatewayTask.IDS else (),
             logins=tuple(self._logins()) if told else (),
             told=tuple(self._gateway.leaving.told()[:_MOST]) if told else (),
+            waiting=routes.mirror.fenced.counts() if told and routes.mirror is not None else {},
         )
 
     def _is_whole(self, call: GatewayCall) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from towpath.cluster.admin.groups import GroupState
 from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.promotion import obstacles
+from towpath.gateway.promotion.fleet import FleetFacts
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import committed_by, groups_by_place, runs
 from towpath.gateway.transaction_routes import SeenTransactional
@@ -41,22 +42,22 @@ class GroupScope:
 def group_scope(
     at: PromotionResources,
     mirror: MirrorReads,
-    seen: Mapping[str, SeenTransactional],
+    facts: FleetFacts,
     names: Sequence[str],
 ) -> GroupScope:
     """Return the groups of a request, and what forbids to promote them without their topics.
 
     Args:
         at: What to work with; the ledger was read to its end.
-        mirror: Who waits.
-        seen: What transactional ids did through gateways.
+        mirror: Which groups the link has.
+        facts: What all gateways know: who waits, and what transactional ids did.
         names: The groups.
 
     Raises:
         ClusterError: A cluster does not answer.
     """
     link, routes = at.link, at.gateway.routes
-    topics, waiting = at.call(lambda: ({*routes.topics}, mirror.fenced.counts()))
+    topics, waiting = at.call(lambda: {*routes.topics}), facts.waiting
     promoted = at.book.promoted_groups()
     scope, listing = GroupScope(), link.source.groups.listed()
     scope.forbidden += [error.reason for error in listing.failed.values()]
@@ -69,7 +70,7 @@ def group_scope(
         elif not mirror.is_mirrored(name):
             why = "the link does not have it (`groups.include`)"
         elif state is None and name not in waiting:
-            why = "the source does not have it, and no member of it waits at this gateway"
+            why = "the source does not have it, and no member of it waits at a gateway"
         if why:
             scope.forbidden.append(_no(name, why))
         elif group.kind is not GroupKind.CONSUMER:
@@ -83,7 +84,7 @@ def group_scope(
     scope.forbidden += members_there(link, scope.groups.values())
     _commits(link, scope)
     scope.forbidden += _topics(link, scope, topics)
-    scope.forbidden += _transactional(link, scope, seen)
+    scope.forbidden += _transactional(link, scope, facts.seen)
     return scope
 
 

@@ -255,7 +255,7 @@ class Promoter:
             first = Reason.of(ReasonCode.PROMOTE_GROUP, group=asked.groups[0], why=why)
             return replace(asked, state=PromotionStage.REFUSED.value, reasons=(first,))
         facts = at.fleet.facts()
-        scope = group_scope(at, mirror, facts.seen, asked.groups)
+        scope = group_scope(at, mirror, facts, asked.groups)
         forbidden = tuple([*facts.forbidden, *scope.forbidden][:_MOST])
         if asked.dry_run:
             state, told = PromotionStage.TOLD.value, _first_of([*scope.told, *facts.told])
@@ -280,8 +280,7 @@ class Promoter:
         settled = frozenset[str]() if asked.back else self._at.book.groups_alone()
         scope = scope_of(link, asked.topics, promoted, ids, back=asked.back, settled=settled)
         if mirror is not None and not asked.back:
-            waiting = self._at.call(mirror.fenced.counts)
-            scope.told += told_waiting(link, scope.groups.values(), waiting)
+            scope.told += told_waiting(link, scope.groups.values(), facts.waiting)
         if not asked.back:
             moved = {*ids.moved} | scope.transactional
             scope.stay = self._staying(moved, promoted | scope.topics.keys())

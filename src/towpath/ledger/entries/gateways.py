@@ -145,6 +145,7 @@ class GatewayReply:
         seen: What transactional ids did.
         logins: Logins of clients.
         told: What a rehearsal tells of its clients, in sentences.
+        waiting: How many members of each group wait there, as it is not promoted.
     """
 
     kind: ClassVar[str] = "gateway_reply"
@@ -162,6 +163,7 @@ class GatewayReply:
     seen: tuple[SeenId, ...] = ()
     logins: tuple[SeenLogin, ...] = ()
     told: tuple[str, ...] = ()
+    waiting: Mapping[str, int] = field(default_factory=dict)
 
     def about(self) -> tuple[str | int, ...]:
         """Return the parts of the entry's ledger key that follow its kind and link."""

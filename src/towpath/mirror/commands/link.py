@@ -102,6 +102,9 @@ def _lines(each: KnownLink) -> Iterator[str]:
         yield f"created {readable(made.at)} by {made.user} on {made.host}"
     if each.run is not None:
         yield f"run: {each.run}"
+    if each.groups:
+        alone = f"; before their topics: {', '.join(sorted(each.alone))}" if each.alone else ""
+        yield f"groups at the target (promoted): {', '.join(sorted(each.groups))}{alone}"
     for sign in each.gateways:
         yield f"gateway {sign.name}: on {sign.host}, pid {sign.pid}, since {readable(sign.started)}"
 
@@ -163,6 +166,8 @@ def _link_as_json(each: KnownLink) -> KnownLinkJson:
             for sign in each.gateways
         ],
         promoted=sorted(each.promoted),
+        promoted_groups=sorted(each.groups),
+        promoted_alone=sorted(each.alone),
     )
 
 

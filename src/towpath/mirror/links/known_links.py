@@ -22,7 +22,7 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.ledger import FACTS, SESSIONS
 from towpath.ledger.link import OpenTarget, open_target
-from towpath.model.errors import LedgerError
+from towpath.model.errors import LinkUnknownError
 from towpath.model.nouns import LinkName, Mode, TopicName, TopicPartition
 from towpath.settings import LinkConfig
 
@@ -44,6 +44,7 @@ class KnownLink:
         run: Its last run, `None` if none is known.
         gateways: The gateways that may serve its clients.
         promoted: The topics that gateways moved to the target, and not back.
+        groups: The groups that they moved; `alone`, those before their topics.
     """
 
     name: LinkName
@@ -53,6 +54,8 @@ class KnownLink:
     run: RunLife | None = None
     gateways: list[GatewaySign] = field(default_factory=list)
     promoted: set[TopicName] = field(default_factory=set)
+    groups: set[str] = field(default_factory=set)
+    alone: set[str] = field(default_factory=set)
 
     def take(self, entry: ReadEntry) -> None:
         """Add one ledger entry about the link."""
@@ -66,10 +69,18 @@ class KnownLink:
             case LinkState(topic=topic) if topic == WHOLE_LINK:
                 self.state = entry
             case Promoted():
-                moved = {each.topic for each in entry.topics}
-                self.promoted = self.promoted - moved if entry.back else self.promoted | moved
+                self._moved(entry)
             case _:
                 pass
+
+    def _moved(self, record: Promoted) -> None:
+        topics, groups = {each.topic for each in record.topics}, {*record.groups}
+        if record.back:
+            self.promoted, self.groups = self.promoted - topics, self.groups - groups
+            self.alone -= groups
+            return
+        self.promoted, self.groups = self.promoted | topics, self.groups | groups
+        self.alone |= set() if topics else groups
 
     @property
     def word(self) -> str:
@@ -133,7 +144,8 @@ def show_link(config: LinkConfig) -> ShownLink:
 
     Raises:
         ClusterError: The target cannot be reached.
-        LedgerError: The ledger is of no use, or does not know the link.
+        LedgerError: The ledger is of no use.
+        LinkUnknownError: It does not know the link.
     """
     with open_target(config.link, config.target) as to:
         found: list[KnownLink] = []
@@ -142,10 +154,7 @@ def show_link(config: LinkConfig) -> ShownLink:
             found = known_links(_facts(to), _sessions(to))
         link = next((each for each in found if each.name == config.link), None)
         if link is None:
-            raise LedgerError(
-                f"the ledger on the target knows no link {config.link}; `towpath link ls` lists"
-                " those that it knows, `towpath link create` adds one"
-            )
+            raise LinkUnknownError(config.link)
         return ShownLink(link, tuple(known_topics(to.books, link.promoted)))
 
 

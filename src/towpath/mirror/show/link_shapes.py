@@ -55,6 +55,10 @@ class KnownLinkJson(TypedDict):
     gateways: list[ServingGatewayJson]
     promoted: list[str]
     """The topics whose clients gateways moved to the target."""
+    promoted_groups: list[str]
+    """The groups that gateways moved there."""
+    promoted_alone: list[str]
+    """Those of them that moved before their topics."""
 
 
 @shape

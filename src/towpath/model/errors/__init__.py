@@ -22,6 +22,7 @@
     │   ├── NewerLedgerError           it was written by a newer Towpath
     │   ├── NewerLinkError             the link needs a newer Towpath
     │   ├── NewerStateError            the link is in a state that a newer Towpath knows
+    │   ├── LinkUnknownError           the ledger does not know the link
     │   ├── LinkSealedError            the link is sealed or failed over: nothing is copied
     │   ├── LinkBusyError              the link runs elsewhere
     │   └── LinkHeldError              another process changes the target for the link
@@ -78,6 +79,7 @@ from towpath.model.errors.ledger import (
     LinkBusyError,
     LinkHeldError,
     LinkSealedError,
+    LinkUnknownError,
     NewerLedgerError,
     NewerLinkError,
     NewerStateError,
@@ -135,6 +137,7 @@ __all__ = [
     "LinkBusyError",
     "LinkHeldError",
     "LinkSealedError",
+    "LinkUnknownError",
     "NewerLedgerError",
     "NewerLinkError",
     "NewerStateError",

@@ -94,6 +94,26 @@ class NewerStateError(LedgerError):
         )
 
 
+class LinkUnknownError(LedgerError):
+    """The ledger does not know a link.
+
+    Args:
+        link: The link.
+    """
+
+    code = "LINK_UNKNOWN"
+
+    def __init__(self, link: str) -> None:  # as all arguments go to `Exception`
+        super().__init__(link)
+        self.link = link
+
+    def __str__(self) -> str:
+        return (
+            f"the ledger on the target knows no link {self.link}; `towpath link ls` lists those"
+            " that it knows, `towpath link create` adds one"
+        )
+
+
 class LinkSealedError(LedgerError):
     """Nothing may be copied, as the link or a topic of it is sealed, failed over or stopped.
 
