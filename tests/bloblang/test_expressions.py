@@ -115,7 +115,9 @@ def test_an_expression_without_value_tells_why(text: str) -> None:
 
 
 REFUSED = {
-    '@kafka_topic | replace("a", "b")': "the function replace is not known here",
+    '@kafka_topic | replace("a", "b")': (
+        "the function replace is not known here; a method stands behind its value"
+    ),
     "@kafka_topic.uppercse()": "the method uppercse is not known here; did you mean uppercase?",
     "@kafka_topic.split()": "the method split takes 1 arguments, not 0",
     "1 +": "the expression ends too early",

@@ -41,6 +41,24 @@ def test_a_template_tells_what_it_asks_for() -> None:
     assert (made.metadata, made.reads_content) == (frozenset({"a", "b"}), True)
 
 
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ('${! match @kafka_topic { this == "a" => "b", _ => this } }', False),
+        (
+            '${! match @kafka_topic { this.has_prefix("eu") => this.uppercase() \n _ => "x" } }',
+            False,
+        ),
+        ("${! match this { _ => 1 } }", True),
+        ("${! match { this.a == 1 => 1 } }", True),
+        ("${! match @a { 1 => if true { this } else { 2 } } }", False),
+        ("${! this.a }", True),
+    ],
+)
+def test_what_match_compares_is_no_content(text: str, reads: bool) -> None:
+    assert parse_template(text).reads_content is reads
+
+
 @given(st.text(st.characters(exclude_characters="$"), max_size=30))
 def test_a_text_without_dollars_stays_as_it_is(text: str) -> None:
     assert parse_template(text).text(SCOPE) == text

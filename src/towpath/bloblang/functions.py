@@ -255,6 +255,11 @@ _INSTEAD = {
         _EACH_TIME,
     ),
     **dict.fromkeys(("content", "json"), _CONTENT),
+    **dict.fromkeys(
+        ("replace", "replace_all", "re_replace_all", "uppercase", "lowercase", "trim_prefix"),
+        'a method stands behind its value, as in @kafka_topic.replace_all("a", "b"); `|` only says'
+        " what to take where a value is missing",
+    ),
     "hostname": "several processes on several machines copy the records of a link",
     "env": "write ${NAME}, which is replaced when the file is read",
 }  # fmt: skip

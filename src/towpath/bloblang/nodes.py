@@ -16,9 +16,13 @@ class Node:
     def parts(self) -> Iterator[Node]:
         """Yield the node and all nodes below it, in the order of the text."""
         yield self
+        for node in self.children():
+            yield from node.parts()
+
+    def children(self) -> Iterator[Node]:
+        """Yield the nodes right below it."""
         for each in fields(self):
-            for node in _nodes(getattr(self, each.name)):
-                yield from node.parts()
+            yield from _nodes(getattr(self, each.name))
 
 
 def with_metadata(node: Node, known: Mapping[str, Node]) -> Node:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from towpath.bloblang.evaluate import MessageScope, evaluate
 from towpath.bloblang.functions import DELETED, NOTHING, BloblangError, Value, kind_of, string
-from towpath.bloblang.nodes import Field, MetadataOf, Node, This
+from towpath.bloblang.nodes import Field, Match, MetadataOf, Node, This
 from towpath.bloblang.parser import parse_query
 
 BEGIN = "${!"
@@ -37,7 +37,7 @@ class TextTemplate:
     @property
     def reads_content(self) -> bool:
         """Whether the template reads the content of the message."""
-        return any(isinstance(node, This | Field) for node in self.nodes())
+        return any(_reads_content(part) for part in self.parts if isinstance(part, Node))
 
     def nodes(self) -> Iterator[Node]:
         """Yield the nodes of all expressions."""
@@ -60,6 +60,17 @@ class TextTemplate:
             BloblangError: An expression has no value, or one that is no text, number or flag.
         """
         return "".join(p if isinstance(p, str) else _shown(p, scope) for p in self.parts)
+
+
+def _reads_content(node: Node, *, matched: bool = False) -> bool:
+    """Whether an expression reads the content; in a case of `match`, `this` is what it compares."""
+    if isinstance(node, Match) and node.of is not None:
+        cases = (part for case in node.cases for part in (case.condition, case.then))
+        inside = any(_reads_content(each, matched=True) for each in cases)
+        return inside or _reads_content(node.of, matched=matched)
+    if isinstance(node, This | Field) and not matched:
+        return True
+    return any(_reads_content(each, matched=matched) for each in node.children())
 
 
 def _shown(node: Node, scope: MessageScope) -> str:

@@ -66,7 +66,9 @@ def require_no_wishes() -> None:
         raise ConfigError((ConfigProblem(option, text),))
 
 
-_SIGN = re.compile(rb"^\s+(?:-\s+)?([\"']?)redpanda_migrator\1\s*:", re.MULTILINE)
+_SIGN = re.compile(
+    rb"^\s+(?:-\s+)?([\"']?)(?:redpanda|kafka)_migrator(?:_bundle|_offsets)?\1\s*:", re.MULTILINE
+)
 _OURS = re.compile(rb"^(link|kind)\s*:", re.MULTILINE)
 
 

@@ -138,8 +138,9 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
     "no expression": (
         {},
         {"topic": '"${! @kafka_topic | replace(1, 2) }"'},
-        f"{OUT}.topic: the function replace is not known here; known are deleted, meta, metadata,"
-        " nothing, throw",
+        f"{OUT}.topic: the function replace is not known here; a method stands behind its value, as"
+        ' in @kafka_topic.replace_all("a", "b"); `|` only says what to take where a value is'
+        " missing",
     ),
     "unsafe tls": (
         {},
@@ -201,6 +202,16 @@ BESIDE = {
     "pipeline: {processors: [{mapping: 'root = 5'}]}\n": (
         "pipeline.processors[0].mapping: `root = ...` changes records; only `deleted()`"
     ),
+    "pipeline: {processors: [{rate_limit: {}}]}\n": (
+        "pipeline.processors[0]: rate_limit is not known here; `towpath rate` and"
+    ),
+    "pipeline: {processors: [{branch: {}}]}\n": (
+        "pipeline.processors[0]: branch is not known here; `changes` of our file has drop rules and"
+        " headers (docs/changes.md), and its `transform` takes a query of Spark SQL"
+    ),
+    "metrics: {prometheus: {}, mapping: 'root = this'}\n": (
+        "metrics.mapping: is not known here: metrics have their names"
+    ),
     "buffer: {memory: {}}\n": "buffer: would lose the order and the positions of records",
     "logger: {level: LOUD}\n": "logger.level: 'LOUD' is not one of OFF",
 }
@@ -219,6 +230,24 @@ def test_other_inputs_are_named(tmp_path: Path) -> None:
     assert (
         problem.sentence == "input: has kafka; Towpath takes the place of redpanda_migrator alone"
     )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "redpanda_migrator_bundle", "redpanda_migrator_offsets", "kafka_migrator",
+        "kafka_migrator_bundle", "kafka_migrator_offsets",
+    ],
+)  # fmt: skip
+def test_names_of_the_migrator_from_before_are_told_with_those_of_now(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "connect.yaml"
+    path.write_text(f"input:\n  {name}: {{}}\noutput:\n  {name}: {{topic_prefix: x}}\n")
+    assert is_connect(path)
+    problems = check_any(path)
+    assert [each.path for each in problems] == ["input", "output"]
+    assert all(f"{name} is a name of the migrator before" in each.text for each in problems)
 
 
 def test_all_problems_come_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:

@@ -22,6 +22,24 @@ _MIGRATOR = "redpanda_migrator"
 MAPPINGS = ("mapping", "bloblang")
 """Processors that are one mapping."""
 _WITHOUT_EFFECT = frozenset({"log", "benchmark", "noop"})
+_LEGACY = frozenset(
+    f"{begin}{end}"
+    for begin in ("redpanda_migrator", "kafka_migrator")
+    for end in ("", "_bundle", "_offsets")
+) - {_MIGRATOR}
+"""Names of the migrator before Connect 4.85."""
+_RENAMED = (
+    "is a name of the migrator before Connect 4.85; write redpanda_migrator with these names:"
+    " topic_prefix is `topic: PREFIX${! @kafka_topic }`, replication_factor and"
+    " replication_factor_override are topic_replication_factor, translate_schema_ids is"
+    " schema_registry.translate_ids, poll intervals are consumer_groups.interval, subject_filter is"
+    " schema_registry.include"
+)
+_INSTEAD: Mapping[str, str] = {
+    "rate_limit": "`towpath rate` and `run.max_rate` of our file limit a link",
+    "sleep": "a link waits by itself; `run.max_rate` of our file limits it",
+}
+"""What does the work of some processors."""
 _BESIDE = frozenset({"label", "processors"})
 
 
@@ -171,8 +189,12 @@ class ConnectFile(Section):
             if name in MAPPINGS:
                 yield from _wrong_in(processor[name], (*place, name))
             elif name not in _WITHOUT_EFFECT:
-                text = f"{name or 'it'} is not known here; `changes` of our file has drop rules"
-                yield Placed(place, f"{text} and headers (docs/changes.md)")
+                instead = _INSTEAD.get(
+                    name,
+                    "`changes` of our file has drop rules and headers (docs/changes.md), and its"
+                    " `transform` takes a query of Spark SQL (docs/howto/transform.md)",
+                )
+                yield Placed(place, f"{name or 'it'} is not known here; {instead}")
 
 
 def _wrong_in(text: object, place: Place) -> Iterator[Placed]:
@@ -196,4 +218,7 @@ def _refused(tree: Mapping[str, Any]) -> Iterator[Placed]:
         if isinstance(part, dict) and _MIGRATOR not in part:
             other = next((key for key in part if key not in _BESIDE), "nothing")
             text = f"has {other}; Towpath takes the place of {_MIGRATOR} alone"
-            yield Placed((side,), text)
+            yield Placed((side,), f"{other} {_RENAMED}" if other in _LEGACY else text)
+    if isinstance(metrics := tree.get("metrics"), dict) and "mapping" in metrics:
+        why = "is not known here: metrics have their names; let Prometheus rename them"
+        yield Placed(("metrics", "mapping"), f"{why} (metric_relabel_configs)")

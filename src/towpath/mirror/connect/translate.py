@@ -27,6 +27,7 @@ _ANY = "0.0.0.0"  # noqa: S104, what Connect means by an address without host
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAST_INTERVAL, _MOST_INTERVAL = 1.0, 86_400.0
 _TOPIC, _SUBJECT = "kafka_topic", "schema_registry_subject"
+_VERSION = "schema_registry_version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,10 @@ class _Maker:
         place = ("output", "redpanda_migrator", *key.split("."))
         for name in sorted(template.metadata - {metadata}):
             shown = f"@{name}" if name else "all metadata"
-            self._problems.append(Placed(place, f"asks for {shown}; a name is made of @{metadata}"))
+            why = f"a name is made of @{metadata}"
+            if name == _VERSION:
+                why = "versions of a subject stay together, or compatibility would mean nothing"
+            self._problems.append(Placed(place, f"asks for {shown}; {why}"))
         if not template.metadata and not template.reads_content:
             why = f"would give everything one name; use ${{! @{metadata} }}"
             self._problems.append(Placed(place, why))
