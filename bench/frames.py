@@ -17,7 +17,7 @@ from bench.telling import tell
 from bench.watched import WatchedProcess
 
 WHO = ("kafka", "towpath")
-WORKS = ("read", "identity")
+WORKS = ("read", "identity", "stream")
 WANTED = 0.6
 """Upper bound of Towpath's CPU, as a part of that of Spark's own source and sink."""
 ROUNDS = 3
@@ -87,7 +87,7 @@ def _measured(
     jobs.do(*words)
     spent = Stamp.now(jobs.watch, source, target).since(before)
     copied = 0
-    if words[0] == "identity":
+    if words[0] != "read":
         with arena.ends(arena.target, words[2], data.data.partitions) as ends:
             copied = ends.total()
     gib = data.record_bytes / GIB

@@ -1,7 +1,8 @@
 """A PySpark job with Towpath's or Spark's own source and sink; `bench/frames.py` starts it.
 
 `python -m bench.frames_spark WHO SOURCE TARGET FOLDER [JARS]` does one job for each file `N.ask` in
-the folder, in order, and answers in `N.done`. A job is `read TOPIC` or `identity TOPIC COPY`.
+the folder, in order, and answers in `N.done`. A job is `read TOPIC`, `identity TOPIC COPY`, or
+`stream TOPIC COPY`, which does the same in micro-batches.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pyspark.sql import SparkSession
 
 _COLUMNS = {"kafka": "key, value, headers, partition"}
 """What Spark's sink takes; timestamps it does not."""
+_MICRO_BATCH = 250_000
+"""Offsets of a micro-batch."""
 
 
 def main() -> None:
@@ -31,14 +34,18 @@ def main() -> None:
             continue
         what, *topics = ask.read_text().split()
         began = time.monotonic()
-        frame = _read(spark, who, source, topics[0])
+        reader = spark.readStream if what == "stream" else spark.read
+        frame = _read(reader, who, source, topics[0])
         if what == "read":
             frame.write.format("noop").mode("overwrite").save()
         else:
             frame.createOrReplaceTempView("records")
             columns = _COLUMNS.get(who, "key, value, headers, partition, timestamp")
             changed = spark.sql(f"SELECT {columns} FROM records")  # noqa: S608, of constants
-            _write(changed, who, target, topics[1])
+            if what == "stream":
+                _stream(changed, who, target, topics[1], folder / f"checkpoint-{number}")
+            else:
+                _written(changed.write.mode("append"), who, target, topics[1]).save()
         beside = folder / "new"
         beside.write_text(str(time.monotonic() - began))
         beside.replace(folder / f"{number}.done")
@@ -60,22 +67,31 @@ def _session(who: str, jars: list[str]) -> SparkSession:
     return spark
 
 
-def _read(spark: SparkSession, who: str, source: str, topic: str) -> Any:
-    reader = spark.read.format(who).option("kafka.bootstrap.servers", source)
+def _read(made: Any, who: str, source: str, topic: str) -> Any:
+    reader = made.format(who).option("kafka.bootstrap.servers", source)
     reader = reader.option("subscribe", topic).option("includeHeaders", "true")
+    reader = reader.option("startingOffsets", "earliest")
+    reader = reader.option("maxOffsetsPerTrigger", str(_MICRO_BATCH))
     reader = reader.option("kafka.isolation.level", "read_committed")
     reader = reader.option("kafka.receive.buffer.bytes", str(4 << 20))
     reader = reader.option("kafka.max.partition.fetch.bytes", str(8 << 20))
     return reader.option("kafka.max.poll.records", "5000").load()
 
 
-def _write(frame: Any, who: str, target: str, topic: str) -> None:
-    writer = frame.write.format(who).mode("append").option("kafka.bootstrap.servers", target)
+def _stream(frame: Any, who: str, target: str, topic: str, checkpoint: Path) -> None:
+    """Write what is there in micro-batches, until all of it is written."""
+    writer = _written(frame.writeStream, who, target, topic)
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    writer.trigger(availableNow=True).start().awaitTermination()
+
+
+def _written(made: Any, who: str, target: str, topic: str) -> Any:
+    writer = made.format(who).option("kafka.bootstrap.servers", target)
     writer = writer.option("topic", topic).option("kafka.compression.type", "lz4")
     if who == "kafka":
         writer = writer.option("kafka.batch.size", str(512 << 10)).option("kafka.linger.ms", "100")
         writer = writer.option("kafka.buffer.memory", str(64 << 20))
-    writer.save()
+    return writer
 
 
 if __name__ == "__main__":

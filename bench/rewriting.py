@@ -231,7 +231,9 @@ _METHOD = (
 _JOBS = (
     "The same topic. `read` is a batch that reads all columns into Spark's `noop` sink, `identity`"
     " selects key, value, headers and partition (with Towpath also the timestamp) in SQL and writes"
-    " them to another topic, lz4. Spark's own source and sink are those of Spark 4.2 (there are"
+    " them to another topic, lz4. `stream` does the same with `readStream` and `writeStream`, in"
+    " micro-batches of 250,000 offsets (`availableNow`), with a checkpoint. Spark's own source and"
+    " sink are those of Spark 4.2 (there are"
     " none for 4.3) on Spark 4.3; Towpath's sink writes exactly once, Spark's at least once. One"
     " driver each on `local[2]`, warmed by one job of each kind. CPU is that of driver, JVM and"
     " Python workers."
