@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.kafka import Record, consume, create_topic, produce
+from tests.support.logs.migrator import OURS, THEIRS, THIRD, as_connect, connect, last, recorded
+from tests.support.logs.migrator import PROVENANCE as PROVENANCE_BYTES
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.model.nouns import Side
+from towpath.settings import ClusterConfig
+from towpath.wire import plain
 
 pytestmark = pytest.mark.broker
 PROVENANCE, OFFSET = "redpanda-migrator-provenance", "redpanda-migrator-offset"
@@ -55,3 +59,68 @@ def test_each_record_is_once_on_each_side(
         offsets = [int.from_bytes(each[OFFSET] or b"", "big") for each in copied]
         assert offsets == list(range(10))
         assert all(len(each[OFFSET] or b"") == 8 for each in copied)
+
+
+def cluster_id(cluster: LocalCluster) -> str:
+    config = ClusterConfig.model_validate({"bootstrap": cluster.bootstrap})
+    with Admin(config, Side.SOURCE) as admin:
+        return str(admin.cluster.id())
+
+
+class Migrator:
+    """Redpanda's migrator from one cluster to another one, by its rules and in its form."""
+
+    def __init__(self, source: LocalCluster, target: LocalCluster, topic: str) -> None:
+        self._source, self._target, self._topic = source, target, topic
+        self._ids = cluster_id(source), cluster_id(target)
+        self._at = 0
+        self.left_out = 0
+
+    def catch_up(self) -> None:
+        """Bring over what came since the last time."""
+        found = consume(self._source.bootstrap, self._topic)[self._at :]
+        self._at += len(found)
+        for each in found:
+            headers = tuple((name.encode(), value) for name, value in each.headers)
+            record = plain.Record(each.key, each.value, headers, each.timestamp)
+            done = connect(record, *self._ids)
+            assert done != "fails", f"it would stop for ever at {each}"
+            self.left_out += done == "left out"
+            if done == "written":
+                made = as_connect(record, self._ids[0], each.offset)
+                produce(self._target.bootstrap, self._topic, [as_client(made)])
+
+
+def as_client(record: plain.Record) -> Record:
+    headers = tuple((name.decode(), value) for name, value in record.headers)
+    return Record(record.key, record.value, headers, record.timestamp)
+
+
+def test_one_direction_is_redpandas_migrator_and_each_record_is_once_on_each_side(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+) -> None:
+    """What it had brought before the link began is the recorded set, with these clusters' ids."""
+    there = Mirror(tmp_path, source, target, new_name("two-ways"), more=CHANGES)
+    ids = {THEIRS: cluster_id(source), OURS: cluster_id(target)}
+    before = [each for each in recorded(ids) if last(each, PROVENANCE_BYTES) != THIRD.encode()]
+    for cluster, own in ((source, b"s"), (target, b"t")):
+        create_topic(cluster.bootstrap, there.topic)
+        clients = [Record(b"k", b"%s%d" % (own, n)) for n in range(10)]
+        brought = [as_client(each) for each in before] if cluster is source else []
+        produce(cluster.bootstrap, there.topic, brought + clients)
+    back = Migrator(target, source, there.topic)
+    for _ in range(3):
+        there.catch_up()
+        back.catch_up()
+    here, other = (consume(cluster.bootstrap, there.topic) for cluster in (source, target))
+    clients_own = sorted(b"%s%d" % (own, n) for own in (b"s", b"t") for n in range(10))
+    assert sorted(each.value or b"" for each in here) == sorted([*b_values(before), *clients_own])
+    # What it brought from the target, by the header that counts, never goes back there.
+    assert sorted(each.value or b"" for each in other) == sorted([b"a", b"b", b"i", *clients_own])
+    assert back.left_out == 13, "what the link brought, which says where it comes from"
+    homes = {dict(each.headers)[PROVENANCE] for each in other if each.headers}
+    assert homes == {ids[THEIRS].encode()}
+
+
+def b_values(records: list[plain.Record]) -> list[bytes]:
+    return [each.value or b"" for each in records]

@@ -1,18 +1,22 @@
-"""One direction is Redpanda Connect's migrator, the other one a link: nothing goes round.
-
-`golden/franz-go-migrator` holds records as the migrator writes them (`redpanda_migrator` of Connect
-4.106): raw cluster ids in the header of provenance, behind the headers of users, and offsets of
-eight bytes. The rules of Connect are those of its `messageBatchToFranzRecords`.
-"""
+"""One direction is Redpanda Connect's migrator, the other one a link: nothing goes round."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from tests.support.logs.batches import batch, joined
+from tests.support.logs.migrator import (
+    OFFSET,
+    OURS,
+    PROVENANCE,
+    THEIRS,
+    THIRD,
+    connect,
+    last,
+    recorded,
+)
 from tests.support.logs.random_changes import ORIGIN
 from towpath.model.changes import AddedHeader, DropRule, HeaderContent, RecordChange
 from towpath.model.nouns import ClusterId
@@ -22,20 +26,13 @@ from towpath.wire.opened import open_batches
 from towpath.wire.plain import Record
 from towpath.wire.reencode import reencode_opened
 
-GOLDEN = Path(__file__).parent / "golden" / "franz-go-migrator.bin"
-NAME, OFFSET = b"redpanda-migrator-provenance", b"redpanda-migrator-offset"
-OURS, THEIRS, THIRD = "T0wPathTargetCluster00", "R3dpandaSourceCluste00", "redpanda.0c8d5f7e-third"
 TWO_WAYS = RecordChange(
-    drop=(DropRule(name="from-target", provenance=NAME.decode()),),
+    drop=(DropRule(name="from-target", provenance=PROVENANCE.decode()),),
     headers=(
-        AddedHeader(name=NAME.decode(), content=HeaderContent.REDPANDA_PROVENANCE),
+        AddedHeader(name=PROVENANCE.decode(), content=HeaderContent.REDPANDA_PROVENANCE),
         AddedHeader(name=OFFSET.decode(), content=HeaderContent.REDPANDA_OFFSET),
     ),
 )
-
-
-def recorded() -> list[Record]:
-    return [*plain.decode(GOLDEN.read_bytes())]
 
 
 def copied(records: list[Record], source: str, target: str) -> list[Record]:
@@ -51,25 +48,11 @@ def copied(records: list[Record], source: str, target: str) -> list[Record]:
     ]
 
 
-def last(record: Record, name: bytes) -> bytes | None:
-    return next((value for key, value in reversed(record.headers) if key == name), None)
-
-
-def connect(record: Record, source: str, destination: str) -> str:
-    """Return what Connect does with a record: it fails for ever, leaves it out, or writes it."""
-    if NAME not in dict(record.headers):
-        return "written"
-    origin = last(record, NAME) or b""
-    if origin in {b"", source.encode()}:
-        return "fails"
-    return "left out" if origin == destination.encode() else "written"
-
-
 def test_records_that_connect_brought_from_our_cluster_do_not_come_back() -> None:
     """Those of a third cluster, and of clients, do; the last header of the name counts."""
     kept = copied(recorded(), THEIRS, OURS)
     assert [each.value for each in kept] == [b"a", b"b", None, b"g", b"i"]
-    assert [last(each, NAME) for each in kept] == [
+    assert [last(each, PROVENANCE) for each in kept] == [
         THEIRS.encode(), THEIRS.encode(), THIRD.encode(), THIRD.encode(), THEIRS.encode(),
     ]  # fmt: skip
     assert [last(each, OFFSET) for each in kept] == [
@@ -89,8 +72,8 @@ def test_records_that_we_brought_from_their_cluster_connect_leaves_out() -> None
 def test_an_empty_header_on_which_connect_fails_names_the_source_behind_us(
     value: bytes | None,
 ) -> None:
-    odd = [Record(b"k", b"v", ((NAME, value),), 5)]
+    odd = [Record(b"k", b"v", ((PROVENANCE, value),), 5)]
     assert connect(odd[0], THEIRS, OURS) == "fails"
     [kept] = copied(odd, THEIRS, OURS)
-    assert last(kept, NAME) == THEIRS.encode()
+    assert last(kept, PROVENANCE) == THEIRS.encode()
     assert connect(kept, OURS, THEIRS) == "left out"
