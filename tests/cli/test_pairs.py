@@ -106,6 +106,22 @@ def test_reports_are_one_document_for_all_pairs(tmp_path: Path) -> None:
     assert [each["output"] for each in told] == [{"pair": "eu"}, {"pair": "us"}]
 
 
+def test_the_report_of_a_pair_that_fails_has_its_error(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.json"
+    report.write_text('{"link": "of an earlier command"}')
+    words = ["verify", str(file), "--pair", "eu", "--from", "colour", "--report"]
+    assert main([*words, str(report)]) == 2
+    told = json.loads(report.read_text())
+    adapter("error").validate_python(told, strict=True)
+    assert told["error"]["problems"][0]["path"] == "--from"
+    assert "'colour' is not an offset" in capsys.readouterr().err
+    for path in (tmp_path / "none" / "one.json", tmp_path / "one.html"):
+        assert main([*words, str(path)]) == 2
+        assert not path.exists(), "a page, and a file that cannot be written"
+
+
 def test_pairs_that_a_signal_left_out_have_no_exit_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

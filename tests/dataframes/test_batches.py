@@ -99,6 +99,17 @@ def test_a_batch_reads_what_its_options_and_filters_leave(
     }.items():
         with pytest.raises(Exception, match=re.escape(said)):
             count(subscribe=topic, **{wrong: {topic: {"0": 101, "7": 5}}})
+    behind = f"{topic}-0: begins at offset 90, behind offset 5, where ending"
+    for late, early in (
+        ({"startingOffsets": {topic: {"0": 90}}}, {"endingOffsets": {topic: {"0": 5}}}),
+        ({"startingTimestamp": T0 + 90}, {"endingTimestamp": T0 + 5}),
+        (
+            {"startingOffsetsByTimestamp": {topic: {"0": T0 + 90}}},
+            {"endingOffsets": {topic: {"0": 5}}},
+        ),
+    ):
+        with pytest.raises(Exception, match=f"{next(iter(late))}: {behind}"):
+            count(subscribe=topic, **late, **early)
     with pytest.raises(Exception, match=f"assign: {topic}-7: is not among"):
         count(assign={topic: [0, 7]})
     delete_before(source.bootstrap, topic, 50)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from towpath.dataframes.errors import TopicGoneError
@@ -47,14 +49,18 @@ def test_partitions_that_are_none_are_told(value: str, said: str) -> None:
         read_options({**BROKERS, "assign": value})
 
 
-def test_a_topic_of_a_pattern_that_is_gone_ends_the_query_or_is_told(
+def test_a_topic_that_is_gone_ends_the_query_or_is_told(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     before, after = position("a", "b"), position("a")
-    with pytest.raises(TopicGoneError, match=r"b is gone.*up to which it was read \(0: 7\)"):
-        require_there(before, after, "[ab]", fails=True)
-    require_there(before, after, "[ab]", fails=False)
-    assert "b is gone" in capfd.readouterr().err
-    require_there(before, after, "a", fails=True)  # another pattern asks for it no more
-    require_there(before, after, None, fails=True)
-    require_there(after, before, "[ab]", fails=True)
+    for which in (
+        {"subscribePattern": "[ab]"}, {"subscribe": "a,b"}, {"assign": '{"a": [0], "b": [0]}'},
+    ):  # fmt: skip
+        options = read_options({**BROKERS, **which})
+        with pytest.raises(TopicGoneError, match=r"b is gone.*up to which it was read \(0: 7\)"):
+            require_there(before, after, options)
+        require_there(after, before, options)
+        require_there(before, after, replace(options, fails=False))
+        assert "b is gone" in capfd.readouterr().err
+    for which in ({"subscribePattern": "a"}, {"subscribe": "a"}):  # it is asked for no more
+        require_there(before, after, read_options({**BROKERS, **which}))

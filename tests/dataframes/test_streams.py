@@ -81,7 +81,20 @@ def test_a_stream_reads_each_record_once_and_notices_another_topic(
     assert query.values() == sorted(
         [*(str(n) for n in range(15)), *(f"new-{n}" for n in range(20))]
     )
-    # A pattern passes over no topic that is gone without a word.
+    # A topic that is gone is passed over with a word, whether it is named or a pattern finds it.
+    other = create_topic(source.bootstrap, new_name("streamed"), 1)
+    both = f"{topic},{other}"
+    query.run(both)
+    delete_topic(source.bootstrap, topic)
+    produce(source.bootstrap, other, [Record(b"k", b"other")])
+    with pytest.raises(Exception, match=f"{topic} is gone: it was deleted"):
+        query.run(both)
+    query.run(both, failOnDataLoss="false")
+    assert "other" in query.values()
+    create_topic(source.bootstrap, topic, 1)
+    produce(source.bootstrap, topic, [Record(b"k", b"again")])
+    query.run(both)
+    assert query.values().count("again") == 1
     delete_topic(source.bootstrap, topic)
     with pytest.raises(Exception, match=f"{topic} is gone: it was deleted"):
         query.run(f"{topic}.*", "subscribePattern")

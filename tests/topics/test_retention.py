@@ -170,6 +170,21 @@ def test_sizes_of_partitions_say_nothing_where_records_go_through_a_query() -> N
     assert "records go through a query, and to partitions of their own" in str(found)
 
 
+def test_a_query_that_writes_older_times_than_it_reads_keeps_the_hold() -> None:
+    young = {0: LogSeen(first=0, end=9, fresh=0, timed=0)}
+    older = replace(seen(), logs=young, transformed=True, older=1200)
+    found = foresee(KEPT, KEPT, older, RULES)
+    assert codes(found) == [ReasonCode.DELETION_UNKNOWN]
+    assert "1,200 offsets of the mirror topic have times that retention.ms" in str(found)
+    assert not foresee(KEPT, KEPT, replace(older, older=0), RULES).reasons
+    # What is past retention on both sides is no reason, as in each log that has been there longer.
+    both = replace(older, logs={0: LogSeen(first=0, end=9, fresh=4, timed=0)})
+    assert not foresee(KEPT, KEPT, both, RULES).reasons
+    assert not foresee(
+        {**KEPT, "retention.ms": "-1"}, {**KEPT, "retention.ms": "-1"}, older, RULES
+    ).reasons
+
+
 def test_a_cluster_that_does_not_answer_keeps_the_hold() -> None:
     silent = TopicSeen(untold="source: no leader")
     found = foresee(KEPT, KEPT, silent, RULES)

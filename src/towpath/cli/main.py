@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Annotated
 
@@ -20,8 +21,9 @@ from typer.main import get_command
 
 from towpath import __version__
 from towpath.cli.connect_options import applied, split
+from towpath.cli.options import REPORT, write_report
 from towpath.cli.pairs import asked_pairs, end_with_starter, over_pairs
-from towpath.cli.show.output import Failure, remember_form, show_failure
+from towpath.cli.show.output import Failure, failure_as_json, remember_form, show_failure
 from towpath.cli.signals import INTERRUPTED, SignalledError, interrupting
 from towpath.model.errors import ConfigError, TowpathError
 from towpath.model.extras import missing_extra, require_spark
@@ -128,9 +130,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return _done(arguments)
     except TowpathError as error:
-        return show_failure(_of_ours(error))
+        return _failed(arguments, _of_ours(error))
     except typer.TyperException as error:
-        return show_failure(_of_usage(error))
+        return _failed(arguments, _of_usage(error))
     except SignalledError as error:
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
@@ -138,7 +140,20 @@ def main(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001, the last border: nobody should meet a traceback
         if "--debug" in arguments:
             sys.stderr.write(printed(traceback.format_exc()))
-        return show_failure(_unexpected(error, wanted_of(split(arguments).rest)))
+        return _failed(arguments, _unexpected(error, wanted_of(split(arguments).rest)))
+
+
+def _failed(arguments: Sequence[str], failure: Failure) -> int:
+    """Show an error, write it to the report that the arguments ask for, and return the exit code.
+
+    A report of an earlier command must not be taken for that of this one.
+    """
+    if any(word.startswith(REPORT) for word in arguments):
+        from towpath.cli.pair_outputs import report_of  # noqa: PLC0415, few commands have a report
+
+        with suppress(TowpathError):  # of a report that cannot be written; that is told now
+            write_report(report_of(arguments), failure_as_json(failure))
+    return show_failure(failure)
 
 
 def _done(arguments: Sequence[str]) -> int:

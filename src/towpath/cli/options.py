@@ -20,6 +20,8 @@ from towpath.runtime.log import LogFormat, LogLevel, LogWanted
 from towpath.settings import ByteRate, max_rate
 from towpath.settings.units import Duration
 
+REPORT = "--report"
+
 
 def _no_plan(file: Path) -> Path:
     """Reject a saved plan with one message, instead of one for each of its unknown keys."""
@@ -100,7 +102,7 @@ def logs_wanted(level: LogLevel | None, form: LogFormat | None) -> LogWanted | N
     return LogWanted(level or LogLevel.INFO, form or LogFormat.LOGFMT)
 
 
-def require_writable(file: Path | None, option: str = "--report") -> None:
+def require_writable(file: Path | None, option: str = REPORT) -> None:
     """Raise before the work if its result could not be written.
 
     Args:
@@ -244,7 +246,7 @@ def write_report(
         else:
             report.write_text(json.dumps(data, indent=2) + "\n")
     except OSError as error:
-        raise _refusal("--report", f"{report} cannot be written: {error.strerror}") from error
+        raise _refusal(REPORT, f"{report} cannot be written: {error.strerror}") from error
 
 
 def _refusal(option: str, text: str) -> ConfigError:

@@ -9,10 +9,9 @@ from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
+from towpath.cli.options import REPORT
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.json_shapes import open_object, shape
-
-_REPORT = "--report"
 
 
 @shape
@@ -66,7 +65,7 @@ def report_of(arguments: Sequence[str]) -> Path | None:
         return None
     if found[-1].endswith(".html"):
         text = f"{found[-1]} is a page of one link; name a file that ends with .json, or a pair"
-        raise ConfigError((ConfigProblem(_REPORT, text),))
+        raise ConfigError((ConfigProblem(REPORT, text),))
     return Path(found[-1])
 
 
@@ -75,18 +74,18 @@ def with_report(arguments: Sequence[str], report: Path) -> list[str]:
     made, words = list[str](), iter(arguments)
     for word in words:
         name, equals, _ = word.partition("=")
-        if name == _REPORT:
+        if name == REPORT:
             if not equals:
                 next(words, None)
         else:
             made.append(word)
-    return [*made, f"{_REPORT}={report}"]
+    return [*made, f"{REPORT}={report}"]
 
 
 def _reports(arguments: Sequence[str]) -> Iterator[tuple[int, str]]:
     for number, word in enumerate(arguments):
         name, equals, value = word.partition("=")
-        if name == _REPORT and equals:
+        if name == REPORT and equals:
             yield number, value
-        elif word == _REPORT and number + 1 < len(arguments):
+        elif word == REPORT and number + 1 < len(arguments):
             yield number, arguments[number + 1]

@@ -38,7 +38,7 @@ class TopicMadeAgainError(RuntimeError):
 
 
 class TopicGoneError(RuntimeError):
-    """A topic that a pattern selects is no longer there.
+    """A topic that a query reads is no longer there.
 
     Args:
         topic: Its name.

@@ -81,6 +81,12 @@ class SourceOptions:
     least_tasks: int = 0
     pushes: bool = False
 
+    def asks_for(self, topic: str) -> bool:
+        """Return whether the query reads a topic, if it is there."""
+        if self.pattern is not None:
+            return re.fullmatch(self.pattern, topic) is not None
+        return topic in self.topics or topic in {name for name, _ in self.places}
+
 
 def read_options(options: Mapping[str, str]) -> SourceOptions:
     """Read the options of a query.

@@ -38,8 +38,15 @@ class OffsetRange(InputPartition):
         return f"{self.tp} [{self.start}, {self.end})"
 
 
-def topics_of(admin: Admin, options: SourceOptions) -> dict[TopicName, TopicInfo]:
+def topics_of(
+    admin: Admin, options: SourceOptions, *, may_lack: bool = False
+) -> dict[TopicName, TopicInfo]:
     """Return the topics that a query's options select.
+
+    Args:
+        admin: The cluster.
+        options: Which topics.
+        may_lack: Whether topics that are named may be missing, as they were deleted meanwhile.
 
     Raises:
         ClusterError: The cluster does not answer, or refuses a topic.
@@ -56,7 +63,7 @@ def topics_of(admin: Admin, options: SourceOptions) -> dict[TopicName, TopicInfo
     names = options.topics or tuple(dict.fromkeys(topic for topic, _ in options.places))
     found = admin.topics.describe(map(TopicName, names))
     missing = [name for name in names if TopicName(name) not in found]
-    if missing:
+    if missing and not may_lack:
         what = "assign" if options.places else "subscribe"
         raise ConfigError((ConfigProblem(what, f"{', '.join(missing)}: no such topic"),))
     for topic in found.values():
@@ -108,6 +115,48 @@ def require_named(admin: Admin, options: SourceOptions, tps: Sequence[TopicParti
         ]
     if problems:
         raise ConfigError(tuple(problems))
+
+
+def require_ordered(
+    options: SourceOptions,
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+) -> None:
+    """Raise if options begin a partition behind where they end it, so that nothing is read.
+
+    Args:
+        options: The bounds.
+        starts: Where partitions begin.
+        ends: Where they end.
+
+    Raises:
+        ConfigError: With every such partition.
+    """
+    start, end = options.start or OffsetBound(EARLIEST), options.end
+    problems = tuple(
+        ConfigProblem(
+            _option("starting", start),
+            f"{tp}: begins at offset {starts[tp]}, behind offset {ends[tp]}, where"
+            f" {_option('ending', end)} ends it",
+        )
+        for tp in sorted(starts)
+        if starts[tp] > ends[tp] and _is_said(tp, start, EARLIEST) and _is_said(tp, end, LATEST)
+    )
+    if problems:
+        raise ConfigError(problems)
+
+
+def _is_said(tp: TopicPartition, bound: OffsetBound, usual: int) -> bool:
+    """Whether a bound names an offset or a time of a partition."""
+    if _time_of(tp, bound) is not None:
+        return True
+    return bound.offsets.get((str(tp.topic), tp.partition), bound.offset) != usual
+
+
+def _option(which: str, bound: OffsetBound) -> str:
+    if bound.times:
+        return f"{which}OffsetsByTimestamp"
+    return f"{which}Offsets" if bound.time is None else f"{which}Timestamp"
 
 
 def _ends(

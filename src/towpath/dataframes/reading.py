@@ -51,9 +51,9 @@ def read_range(
     """
     with Admin(config, Side.SOURCE) as admin, Client(config, Side.SOURCE, admin) as client:
         reading = _Reading(admin, client, part, headers=headers, fails=fails)
-        reading.require_same()
-        yield from reading.batches()
-        reading.require_same()  # or what came last may have come from another topic
+        if reading.is_there():
+            yield from reading.batches()
+            reading.require_same()  # or what came last may have come from another topic
     keep_loaded()
 
 
@@ -64,6 +64,19 @@ class _Reading:
         self._admin, self._client, self._part = admin, client, part
         self._headers, self._fails = headers, fails
         self._collector = Collector(part.start, part.end, digested=False)
+
+    def is_there(self) -> bool:
+        """Return whether there is anything to read; a topic that was deleted is told.
+
+        Raises:
+            TopicMadeAgainError: It is another one now, or it is gone and that ends the query.
+        """
+        part = self._part
+        if self._fails or self._admin.topics.find(part.tp.topic) is not None:
+            self.require_same()
+            return True
+        tell(f"{part.tp}: offsets {part.start} to {part.end - 1} are gone with their topic")
+        return False
 
     def require_same(self) -> None:
         """Raise if the topic is another one than when the range was planned."""

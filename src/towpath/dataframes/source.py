@@ -24,6 +24,7 @@ from towpath.dataframes.ranges import (
     places_of,
     ranges_of,
     require_named,
+    require_ordered,
     spread,
     topics_of,
 )
@@ -162,6 +163,7 @@ class BatchReader(DataSourceReader):
             tps = [tp for tp in every if narrowing.wants(tp)]
             starts = offsets_at(admin, tps, options.start or OffsetBound(EARLIEST))
             ends = offsets_at(admin, tps, options.end)
+            require_ordered(options, starts, ends)
             if narrowing.since is not None:
                 since = offsets_at(admin, tps, OffsetBound(time=narrowing.since))
                 starts = {tp: max(start, since[tp]) for tp, start in starts.items()}

@@ -6,7 +6,6 @@ between two micro-batches is another topic, and is told, not read on in the midd
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +74,8 @@ class StreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
         """Return the end offsets of the next micro-batch: the log ends, or as options limit."""
         start = self._read if start is None else start
         end = self._end(start)
+        if self._options.fails:  # before Spark keeps an end without them
+            require_there(start or {}, end, self._options)
         most = self._options.most_offsets
         if start is None or not most or type(limit).__name__ == "ReadAllAvailable":
             return end
@@ -98,7 +99,7 @@ class StreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
     def partitions(self, start: Position, end: Position) -> Sequence[InputPartition]:
         """Return the ranges of a micro-batch, one for each task."""
         self._read, fails = end, self._options.fails
-        require_there(start, end, self._options.pattern, fails=fails)
+        require_there(start, end, self._options)
         return spread([*ranges_between(start, end, fails=fails)], self._options)
 
     @override
@@ -111,7 +112,7 @@ class StreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
     ) -> Position:
         options = self._options
         with Admin(options.cluster, Side.SOURCE) as admin:
-            topics = topics_of(admin, options)
+            topics = topics_of(admin, options, may_lack=not first)
             tps = places_of(options, topics.values())
             if first:
                 require_named(admin, options, tps)
@@ -186,25 +187,22 @@ def ranges_between(start: Position, end: Position, *, fails: bool) -> Iterator[O
             yield OffsetRange(tp, TopicId(number), max(begin, 0), offset)
 
 
-def require_there(start: Position, end: Position, pattern: str | None, *, fails: bool) -> None:
-    """Raise if topics that a pattern selects are gone since the last micro-batch.
-
-    Those that are named are told where topics are looked up.
+def require_there(start: Position, end: Position, options: SourceOptions) -> None:
+    """Raise if topics that a query asks for are gone since the last micro-batch, or tell them.
 
     Args:
         start: Where a micro-batch begins.
         end: Where it ends.
-        pattern: Which topics are read.
-        fails: Whether that ends the query; else it is told.
+        options: Which topics are read, and whether that ends the query.
 
     Raises:
         TopicGoneError: One is gone.
     """
     for topic, one in start.items():
-        if pattern is None or topic in end or not re.fullmatch(pattern, topic):
+        if topic in end or not options.asks_for(topic):
             continue
         gone = TopicGoneError(TopicName(topic), one["at"])
-        if fails:
+        if options.fails:
             raise gone
         tell(str(gone))
 

@@ -103,6 +103,8 @@ UNKNOWN_DELETIONS: Mapping[str, str] = MappingProxyType(
         " files, which brokers do not tell",
         "future": "partition {} has records with future times, and tiered storage of Kafka 4.5"
         " counts these by the times of files, which brokers do not tell",
+        "older": "{} offsets of the mirror topic have times that retention.ms does not reach back"
+        " to, and the source has none such: the query writes older times than it reads",
         "compression": "compression.type is {} on the target, so records may take more bytes there"
         " for retention.bytes to count",
         "changes": "records are changed on their way, so they may take more bytes there for"

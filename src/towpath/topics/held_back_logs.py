@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -70,6 +70,36 @@ def look_at_withheld_logs(
         name: TopicSeen(logs=by_topic[name], ahead=clocks.ahead, untold=untold.get(name, ""))
         for name in held
     }
+
+
+def look_at_older_times(target: Admin, held: Mapping[TopicName, HeldTopic]) -> dict[TopicName, int]:
+    """Return how many offsets of mirror topics are past the target's `retention.ms` by now.
+
+    A query may write older times than those it reads. What the target does not tell counts nothing,
+    as retention by time is told elsewhere then.
+
+    Args:
+        target: The cluster that is written to.
+        held: The topics.
+    """
+    latest = _Clocks(None, _told(target.cluster.ahead)).latest
+    limits = {each.mirror: _since(each, latest) for each in held.values() if each.exists}
+    times = {name: time for name, time in limits.items() if time is not None and time > 0}
+    if not times:
+        return {}
+    try:
+        infos = target.topics.describe(times)
+        tps = [TopicPartition(n, p.partition) for n, i in infos.items() for p in i.partitions]
+        firsts = target.offsets.earliest(tps, patience=_PATIENCE)
+        asked = {tp: times[tp.topic] for tp in tps}
+        fresh = target.offsets.at_times(asked, patience=_PATIENCE)
+    except ClusterError:
+        return {}
+    past = Counter[TopicName]()
+    for tp in tps:
+        if tp in firsts and tp in fresh:
+            past[tp.topic] += max(0, fresh[tp] - firsts[tp])
+    return {name: past[each.mirror] for name, each in held.items() if past[each.mirror]}
 
 
 def _told(ask: Callable[[], int | None]) -> int | None:

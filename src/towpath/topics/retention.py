@@ -93,6 +93,8 @@ class TopicSeen:
         untold: Why a cluster did not answer, "" if both did.
         changed: Whether records are changed on their way, so that they may take more bytes.
         transformed: Whether they go through a query, so that no partitions can be compared.
+        older: Number of offsets of the mirror topic whose times a query has made older than the
+            target's `retention.ms`, as far as that was looked at.
     """
 
     logs: Mapping[int, LogSeen] = field(default_factory=dict)
@@ -100,6 +102,7 @@ class TopicSeen:
     untold: str = ""
     changed: bool = False
     transformed: bool = False
+    older: int = 0
 
 
 def foresee(source: Configs, final: Configs, seen: TopicSeen, rules: ConfigRules) -> Foresight:
@@ -238,6 +241,8 @@ def _clocks(seen: TopicSeen, most_ms: float) -> Iterator[Reason]:
 
 def _times(source: Configs, final: Configs, seen: TopicSeen) -> Iterator[Reason]:
     """Yield where retention counts by the times of files, which brokers do not tell."""
+    if seen.older and all(log.fresh <= log.first for log in seen.logs.values()):
+        yield _unknown("older", f"{seen.older:,}")
     # The cleaner removes records, so the first one need not lie at the start of the log.
     cleaned = "compact" in source.get(POLICY, "")
     for number, log in seen.logs.items():

@@ -34,6 +34,7 @@ from towpath.topics.drift import refusing
 from towpath.topics.foresight import NOTHING, Foresight
 from towpath.topics.foretelling import foretell
 from towpath.topics.gate import ReleaseGate
+from towpath.topics.held_back_logs import look_at_older_times
 from towpath.topics.held_back_logs import look_at_withheld_logs as look_at_retention
 from towpath.topics.holds import HeldTopic, after, caused, held_back, outdated_release
 from towpath.topics.literals import beyond_names
@@ -120,10 +121,13 @@ class TopicClient:
         link, config = self.link, self.link.config.topics
         seen = look_at_retention(link.source, link.target, held, link.books)
         found: dict[TopicName, Foresight] = {}
+        through_query = link.config.transforms is not None
+        older = look_at_older_times(link.target, held) if through_query else {}
         for name, each in held.items():
             changed = link.config.change_of(name) != NO_CHANGE
-            through_query = link.config.transforms is not None
-            logs = replace(seen[name], changed=changed, transformed=through_query)
+            logs = replace(
+                seen[name], changed=changed, transformed=through_query, older=older.get(name, 0)
+            )
             told = foresee(each.source.configs, each.final, logs, config.configs)
             told = caused(told, each.by) if each.by else told
             meant = config.lets_delete(name)

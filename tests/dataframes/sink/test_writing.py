@@ -99,6 +99,17 @@ def test_a_job_that_fails_leaves_nothing_visible(
     assert consume(target.bootstrap, topic) == []
     write(frame.where("partition = 0"), target, topic=topic, exactlyOnce="false")
     wait_for(lambda: len(consume(target.bootstrap, topic)), 39, "the records")
+    compacted = create_topic(
+        target.bootstrap, f"{topic}.keys", config={"cleanup.policy": "compact"}
+    )
+    keys = spark.range(0, 40, 1, 1).selectExpr(
+        "if(id < 3, null, cast(id as string)) as key", "cast(id as string) as value"
+    )
+    with pytest.raises(
+        Exception, match=f"{compacted}-0: 3 of the 40 records of a batch have no key"
+    ):
+        write(keys, target, topic=compacted)
+    assert consume(target.bootstrap, compacted) == []
 
 
 def test_what_is_wrong_is_told_before_anything_is_written(

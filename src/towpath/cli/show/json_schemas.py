@@ -38,8 +38,8 @@ _PAGE = """\
 
 Every command that shows something takes `--output json` (`-o json`) and then writes one JSON\
  document to standard output. Keys keep their names and meanings; a later version may add keys.\
- Instead of its result, a command that fails writes an error (the first row) and ends with its\
- [exit code](exit-codes.md).
+ Instead of its result, a command that fails writes an error (the first row), also to the file\
+ of its `--report`, and ends with its [exit code](exit-codes.md).
 
 Each output has a schema (JSON Schema 2020-12), in `docs/output/` of the repository:
 

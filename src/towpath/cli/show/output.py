@@ -110,11 +110,16 @@ def show(text: RenderableType, data: Mapping[str, Any], markdown: str = "") -> N
 def show_failure(failure: Failure) -> int:
     """Print a failure and return the exit code; JSON goes to stdout, as results do."""
     if _asked.get() is Form.JSON:
-        problems = [_facts(problem) for problem in failure.problems]
-        print_json({"error": {"code": failure.code, "text": failure.text, "problems": problems}})
+        print_json(failure_as_json(failure))
     else:
         sys.stderr.write("\n".join([failure.text, *pointers([failure.code])]) + "\n")
     return failure.exit_code
+
+
+def failure_as_json(failure: Failure) -> dict[str, Any]:
+    """Return the document of an error."""
+    problems = [_facts(problem) for problem in failure.problems]
+    return {"error": {"code": failure.code, "text": failure.text, "problems": problems}}
 
 
 def _facts(problem: ConfigProblem) -> dict[str, str | int | None]:

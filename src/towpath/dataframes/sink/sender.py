@@ -6,16 +6,26 @@ import queue
 import threading
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.codes import INVALID_RECORD
 from towpath.cluster.data.client import Client
+from towpath.dataframes.errors import RowError
 from towpath.dataframes.sink.messages import OffsetsWritten
 from towpath.dataframes.sink.packer import Sealed
+from towpath.model.errors import RefusedError
 from towpath.model.nouns import Side, TopicPartition
 from towpath.settings import ClusterConfig
+from towpath.wire.plain import decode
 
 _LANES = 3
 """Requests at the same time, for different partitions."""
 _WAITING = 8
 """Batches of a lane that wait at most."""
+
+
+_KEYLESS = (
+    "{}: {} of the {} records of a batch have no key, and the topic is compacted, which takes none"
+    " (INVALID_RECORD): give them a key, or leave them out, as by `where key is not null`"
+)
 
 
 class BatchSender:
@@ -68,6 +78,11 @@ class BatchSender:
         return self._lanes[len(self._of) % _LANES]
 
 
+def _keyless(batch: memoryview) -> int:
+    """Return how many records of a batch have no key."""
+    return sum(record.key is None for record in decode(batch))
+
+
 class _Lane:
     """One thread and what it sends."""
 
@@ -114,7 +129,12 @@ class _Lane:
 
     def _send(self, tp: TopicPartition, batch: Sealed) -> None:
         data, count = batch
-        first = self._client.produce(tp, data, self._transactional_id)
+        try:
+            first = self._client.produce(tp, data, self._transactional_id)
+        except RefusedError as error:
+            if error.error == INVALID_RECORD and (keyless := _keyless(data)):
+                raise RowError(_KEYLESS.format(tp, keyless, count)) from error
+            raise
         before = self.written.get(tp)
         begin, records, size = first, count, len(data)
         if before is not None:

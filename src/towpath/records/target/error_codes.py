@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from towpath.cluster.codes import TOO_LARGE
+from towpath.cluster.codes import INVALID_RECORD, TOO_LARGE
 from towpath.records.trouble import CORRUPT, FORBIDDEN, GONE, REFUSES_IDS
 
 NOT_ENOUGH_REPLICAS = 19
@@ -12,7 +12,7 @@ NOT_ENOUGH_REPLICAS = 19
 UNKNOWN_PRODUCER_ID = 59
 _FOR_GOOD = frozenset({42, 43})
 """INVALID_REQUEST, UNSUPPORTED_FOR_MESSAGE_FORMAT."""
-BAD_RECORDS = frozenset({32, 87})
+BAD_RECORDS = frozenset({32, INVALID_RECORD})
 """INVALID_TIMESTAMP: a timestamp is too far from the broker's clock for the topic configs.
 INVALID_RECORD: a record of a compacted topic has no key. Other records of the batch may be good."""
 
