@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import google_crc32c
@@ -255,18 +256,64 @@ def plain_of(records: bytes) -> bytes:
 
 
 def test_no_transaction_is_of_two_clusters() -> None:
-    for message in (add("moved", "stays"), add_offsets("g", "stays")):
-        with pytest.raises(FrameError, match="promoted without it"):
-            step(moved(), message, 3)
-    for message in (add("other"), add_offsets("h")):
-        with pytest.raises(FrameError, match="which is not promoted"):
-            step(moved(), message, 3, TargetClient())
+    for asked, kind in (
+        (partial(add, "other"), AddPartitionsToTxnResponse),
+        (partial(add_offsets, "h"), AddOffsetsToTxnResponse),
+    ):
+        routes = moved()
+        assert step(routes, asked(), 3, TargetClient()) is None, "it is looked where it belongs"
+        (wanted,) = routes.transactions.unplaced.wanted.values()
+        assert not wanted.movable
+        routes.transactions.unplaced.refuses("app")
+        told = told_by(step(routes, asked(), 3, TargetClient()), kind)
+        of = [each for topic in getattr(told, "results_by_topic_v3_and_below", ())
+              for each in topic.results_by_partition]  # fmt: skip
+        codes = {each.partition_error_code for each in of} or {told.error_code}
+        assert codes == {44}, "applications hear of it, and may abort"
+        aborted = EndTxnResponse(throttle_time_ms=0, error_code=INVALID_STATE)
+        ends = step(routes, end(committed=False, epoch=4), 3, TargetClient())
+        assert answered(ends, aborted).error_code == 0, "nothing has begun"
     with pytest.raises(FrameError, match="promoted without it"):
         step(moved(), commit_offsets("g", "stays"), 3, TargetClient())
     with pytest.raises(FrameError, match="topic moved, which was promoted without it"):
         step(moved(), produce("moved", "stays"), 9)
     with pytest.raises(FrameError, match="topic other, which is not promoted"):
         step(moved(), produce("other"), 9, TargetClient())
+
+
+def told_by(found: RequestStep | None, kind: Any) -> Any:
+    """Return the gateway's own answer."""
+    assert found is not None
+    assert found.own is not None
+    return kind.decode(memoryview(found.own)[4:], version=3, header=True)
+
+
+@pytest.mark.parametrize("message", [add("moved", "new"), add_offsets("g", "new")])
+def test_an_id_that_begins_with_what_is_promoted_waits_and_then_looks_there(message: Any) -> None:
+    routes = moved()
+    assert step(routes, message, 3) is None
+    (wanted,) = routes.transactions.unplaced.wanted.values()
+    assert (wanted.producer, wanted.epoch, wanted.movable) == (5, 3, True)
+    routes.transactions.move(record(replace(MOVED, id="new")))
+    assert not routes.transactions.unplaced.wanted
+    found = step(routes, message, 3)
+    assert found is not None
+    assert found.own is not None, "its coordinator is elsewhere now"
+    assert places(step(routes, message, 3, TargetClient())) == [LEADER]
+
+
+def test_an_id_that_the_target_may_not_know_is_asked_about_once() -> None:
+    routes = promoted()
+    routes.transactions.is_whole = True
+    assert step(routes, add("moved", "old"), 3, TargetClient()) is None
+    routes.transactions.unplaced.settles("old")
+    assert places(step(routes, add("moved", "old"), 3, TargetClient())) == [LEADER]
+    begun = step(routes, init("new"), 3, TargetClient())
+    answer = InitProducerIdResponse(
+        throttle_time_ms=0, error_code=0, producer_id=8, producer_epoch=0
+    )
+    answered(begun, answer)
+    assert places(step(routes, add("moved", "new", 8, 0), 3, TargetClient())) == [LEADER]
 
 
 def test_the_end_of_a_transaction_whose_answer_was_lost_is_told_again() -> None:

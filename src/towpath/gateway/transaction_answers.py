@@ -20,6 +20,9 @@ from towpath.gateway.steering_answers import framed
 
 NOT_COORDINATOR, INVALID_STATE = 16, 48
 """Kafka's codes NOT_COORDINATOR and INVALID_TXN_STATE."""
+POLICY_VIOLATION = 44
+"""What a transaction of two clusters is told: applications hear it with the names of partitions,
+and may abort the transaction."""
 
 
 def no_producer_id(head: Head, code: int) -> bytes:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from towpath.gateway.producer_eras import SEQUENCES
+from towpath.gateway.unplaced_ids import UnplacedIds
 from towpath.ledger.entries import MovedTransactional, Promoted
 
 MOST = 50_000
@@ -84,6 +85,7 @@ class TransactionRoutes:
         stay: Other ids that write at the source to what is not promoted.
         is_whole: Whether all topics of the link are promoted: new ids are the target's then.
         most: How many ids are remembered.
+        unplaced: Ids that wait until it is known where they are.
     """
 
     hold: TransactionHold | None = None
@@ -92,7 +94,9 @@ class TransactionRoutes:
     stay: frozenset[str] = frozenset()
     is_whole: bool = False
     most: int = MOST
+    unplaced: UnplacedIds = field(default_factory=UnplacedIds)
     _seen: OrderedDict[str, SeenTransactional] = field(default_factory=OrderedDict)
+    _unnoted: set[str] = field(default_factory=set)
     _began: dict[tuple[str, str, int], int] = field(default_factory=dict)
     """By id, topic and partition, the sequence of a client that is 0 where it moved to."""
 
@@ -104,6 +108,8 @@ class TransactionRoutes:
         else:
             self.moved |= names
         self.known |= {each.id: each for each in record.transactional}
+        for name in names:
+            self.unplaced.leaves(name)
         self._began = {key: number for key, number in self._began.items() if key[0] not in names}
         self._began |= {
             (each.id, at.topic, at.partition): at.sequence
@@ -114,6 +120,10 @@ class TransactionRoutes:
     def is_moved(self, name: str) -> bool:
         """Whether the target serves a transactional id."""
         return name in self.moved or (self.is_whole and name not in self.stay)
+
+    def is_strange(self, name: str) -> bool:
+        """Whether the target may not know an id: it began there unseen, or never moved there."""
+        return self.is_moved(name) and name not in self.known
 
     # What is held
 
@@ -156,9 +166,12 @@ class TransactionRoutes:
         """Note a request of a transactional id; return what is known of it."""
         seen = self._seen.setdefault(name, SeenTransactional())
         self._seen.move_to_end(name)
+        before = seen.producers, len(seen.topics), len(seen.groups)
         seen.producers = {producer}
         seen.topics.update(topics)
         seen.groups.update(groups)
+        if before != (seen.producers, len(seen.topics), len(seen.groups)):
+            self._unnoted.add(name)
         if len(self._seen) > self.most:
             self._seen.popitem(last=False)
         return seen
@@ -173,17 +186,28 @@ class TransactionRoutes:
         for name in names:
             self._of(name).is_open = False
 
+    def unnoted(self, *, every: bool = False) -> dict[str, SeenTransactional]:
+        """Return ids that did something new since the last call, or all, likewise."""
+        names = {*self._seen} if every else self._unnoted & self._seen.keys()
+        self._unnoted = set()
+        return {name: self._as_there(name) for name in names}
+
+    def note_again(self, names: Iterable[str]) -> None:
+        """Count ids among those that did something new, as nobody could note it."""
+        self._unnoted |= {*names}
+
     def seen(self) -> Mapping[str, SeenTransactional]:
         """Return what transactional ids did through this gateway, under ids that brokers know."""
-        return {
-            name: SeenTransactional(
-                {self._there(name, producer) for producer in each.producers},
-                {*each.topics},
-                {*each.groups},
-                each.is_open,
-            )
-            for name, each in self._seen.items()
-        }
+        return {name: self._as_there(name) for name in self._seen}
+
+    def _as_there(self, name: str) -> SeenTransactional:
+        each = self._seen[name]
+        return SeenTransactional(
+            {self._there(name, producer) for producer in each.producers},
+            {*each.topics},
+            {*each.groups},
+            each.is_open,
+        )
 
     def learn(self, seen: Mapping[str, SeenTransactional]) -> None:
         """Take in what ids did through all gateways, this one included."""

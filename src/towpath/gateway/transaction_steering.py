@@ -26,8 +26,14 @@ from towpath.gateway.request_sending import Handler, RelayedClient, RequestSendi
 from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import Cluster, Routes
 from towpath.gateway.steering_answers import OLD_EPOCH
-from towpath.gateway.transaction_answers import INVALID_STATE, NOT_COORDINATOR, added
+from towpath.gateway.transaction_answers import (
+    INVALID_STATE,
+    NOT_COORDINATOR,
+    POLICY_VIOLATION,
+    added,
+)
 from towpath.gateway.transaction_routes import SeenTransactional
+from towpath.gateway.unplaced_ids import PlaceVerdict, UnplacedId
 
 _WITH_IDENTITY = 3
 """The first version of InitProducerId with the producer id and epoch of the client."""
@@ -63,9 +69,13 @@ class TransactionSteering:
         if self._is_elsewhere(name, client):
             return RequestStep(own=transaction_answers.no_producer_id(head, NOT_COORDINATOR))
 
+        is_there = client.home.cluster is Cluster.TARGET
+
         def began(answer: Any) -> None:
             if not answer.error_code:
                 self._ids.saw(name, answer.producer_id).is_open = False
+                if is_there:
+                    self._ids.unplaced.settles(name)
 
         def identified(request: Any) -> None:
             of = name, request.producer_id, request.producer_epoch
@@ -87,7 +97,15 @@ class TransactionSteering:
         if self._is_elsewhere(name, client):
             own = transaction_answers.partitions_not_added(asked, head, NOT_COORDINATOR)
             return RequestStep(own=own)
-        self._require_topics(name, topics)
+        who = producer, asked.v3_and_below_producer_epoch
+        promoted = self._routes.promoted(topics)
+        movable, topic = promoted == topics, min(topics, default="")
+        verdict = self._placed(name, who, client, f"topic {topic}", bool(promoted), movable=movable)
+        if verdict is PlaceVerdict.WAIT:
+            return None
+        if verdict is PlaceVerdict.REFUSE:
+            own = transaction_answers.partitions_not_added(asked, head, POLICY_VIOLATION)
+            return RequestStep(own=own)
         seen = self._ids.saw(name, producer, topics)
         return self._send.to(
             client.home,
@@ -104,7 +122,12 @@ class TransactionSteering:
             return None
         if self._is_elsewhere(name, client):
             return RequestStep(own=transaction_answers.offsets_not_added(head, NOT_COORDINATOR))
-        self._require_group(name, group)
+        who, moves = (asked.producer_id, asked.producer_epoch), self._routes.moves(group)
+        verdict = self._placed(name, who, client, f"group {group}", moves, movable=moves)
+        if verdict is PlaceVerdict.WAIT:
+            return None
+        if verdict is PlaceVerdict.REFUSE:
+            return RequestStep(own=transaction_answers.offsets_not_added(head, POLICY_VIOLATION))
         seen = self._ids.saw(name, asked.producer_id, groups=[group])
         return self._send.to(
             client.home,
@@ -138,10 +161,13 @@ class TransactionSteering:
             return RequestStep(own=transaction_answers.not_ended(head, NOT_COORDINATOR))
         who = name, asked.producer_id, asked.producer_epoch
         was_before = self._ids.has_ended(*who, committed=asked.committed)
+        was_before |= self._ids.unplaced.has_begun_nothing(name, committed=asked.committed)
 
         def ended(answer: Any) -> None:
             if answer.error_code == INVALID_STATE and was_before:
-                answer.error_code = 0  # the source ended it, and its answer was lost
+                answer.error_code = (
+                    0  # the source ended it, and its answer was lost; or nothing began
+                )
             if not answer.error_code:
                 self._ids.ended([name])
 
@@ -152,19 +178,32 @@ class TransactionSteering:
         """Whether the other cluster serves a transactional id."""
         return self._ids.is_moved(name) is (client.home.cluster is Cluster.SOURCE)
 
-    def _require_topics(self, name: str, topics: set[str]) -> None:
-        """Raise unless the cluster of a transactional id has these topics.
+    def _placed(
+        self,
+        name: str,
+        who: tuple[int, int],
+        client: RelayedClient,
+        wants: str,
+        any_there: bool,
+        *,
+        movable: bool,
+    ) -> PlaceVerdict:
+        """Return what becomes of a request that begins a transaction.
 
-        Raises:
-            FrameError: A transaction would be one of two clusters.
+        Args:
+            name: The transactional id.
+            who: Producer id and epoch that its client holds.
+            client: The client, which asks the cluster of the id.
+            wants: What it wants to write to.
+            any_there: Whether any of that is on the target.
+            movable: Whether all of it is.
         """
-        promoted = self._routes.promoted(topics)
-        if self._ids.is_moved(name):
-            wrong, where = topics - promoted, "is not promoted, and the transactional id is"
-        else:
-            wrong, where = promoted, "was promoted without it"
-        if wrong:
-            raise FrameError(f"a transaction of {name} for topic {min(wrong)}, which {where}")
+        is_moved = self._ids.is_moved(name)
+        fits = movable if is_moved else not any_there
+        if fits and not self._ids.is_strange(name):
+            return PlaceVerdict.PASS
+        at_target = client.home.cluster is Cluster.TARGET
+        return self._ids.unplaced.verdict(name, UnplacedId(*who, wants, movable, at_target))
 
     def _require_group(self, name: str, group: str) -> None:
         """Raise unless the cluster of a transactional id has a group.

@@ -21,7 +21,7 @@ from towpath.gateway.promotion.obstacles import of_gateway
 from towpath.gateway.promotion.promoting_gateway import PromotingGateway
 from towpath.gateway.promotion.undo_errors import UndoneError, undone
 from towpath.gateway.transaction_routes import SeenTransactional
-from towpath.ledger.entries import GatewayCall, GatewayReply, GatewaySign, GatewayTask
+from towpath.ledger.entries import GatewayCall, GatewayReply, GatewaySign, GatewayTask, RelayedId
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import TowpathError
 from towpath.model.reasons import Reason, ReasonCode
@@ -76,6 +76,14 @@ class FleetFacts:
     forbidden: list[Reason] = field(default_factory=list)
     waiting: Counter[str] = field(default_factory=Counter)
 
+    def know(self, ids: Iterable[RelayedId]) -> None:
+        """Add transactional ids that the ledger knows."""
+        for each in ids:
+            known = self.seen.setdefault(each.id, SeenTransactional())
+            known.producers |= {*each.producers}
+            known.topics |= {*each.topics}
+            known.groups |= {*each.groups}
+
     def take(self, reply: GatewayReply) -> None:
         """Add what one gateway knows."""
         for each in reply.seen:
@@ -120,6 +128,7 @@ class Fleet:
         call = self._call(GatewayTask.FACTS, request=uuid.uuid4().hex[:16])
         found.take(self._own(call))
         book.read()
+        found.know(book.relayed_lately())  # also through gateways that have ended
         asked, others = dict[str, GatewaySign](), book.others()
         for sign in others:
             if book.takes_part(sign):

@@ -31,6 +31,7 @@ from towpath.ledger.entries import (
     Promotion,
     PromotionStage,
     PromotionStep,
+    RelayedId,
     Unreadable,
     encode,
 )
@@ -44,7 +45,14 @@ from towpath.runtime.deadline import Deadline
 from towpath.wire import plain
 
 _KINDS = frozenset(
-    {GatewaySign.kind, Promotion.kind, Promoted.kind, GatewayCall.kind, GatewayReply.kind}
+    {
+        GatewaySign.kind,
+        Promotion.kind,
+        Promoted.kind,
+        GatewayCall.kind,
+        GatewayReply.kind,
+        RelayedId.kind,
+    }
 )
 _OF_ALL = frozenset({LinkIdentity.kind, GatewaySign.kind, Promoted.kind})
 """Kinds that are read of all links."""
@@ -53,6 +61,9 @@ _OLD_EPOCH = 47
 _BEGINS, _NAP = 20, 0.3
 """How often a gateway tries to begin while others begin, and for how long it waits at most."""
 _PATIENCE = 10.0
+_RELAYED = 86_400_000
+"""Milliseconds for which it counts that an id came through a gateway: as long as brokers remember
+producers by default."""
 _NO_WORD = 120.0
 """Seconds after which a gateway counts as lost that works on a request and says nothing of it: it
 looks at both clusters meanwhile, and holds nobody."""
@@ -86,6 +97,7 @@ class GatewayBook:
         eras: How often topics went back to the source, through gateways of any link.
         left: Since when clients of this gateway may leave, in ms since 1970; 0 for never.
         replies: The last word of each other gateway that takes part in promotions.
+        relayed: Transactional ids that came through gateways of this link.
     """
 
     def __init__(self, link: OpenLink) -> None:
@@ -106,6 +118,7 @@ class GatewayBook:
         self.interrupted = False
         self.left = 0
         self.replies: dict[str, GatewayReply] = {}
+        self.relayed: dict[str, RelayedId] = {}
         self._answers: dict[tuple[str, str], GatewayReply] = {}
         self._company = Company(self.name)
 
@@ -208,6 +221,8 @@ class GatewayBook:
                     self.replies[entry.gateway] = entry
                     self._answers[entry.gateway, entry.request] = entry
                     self._company.heard(entry.gateway)
+                case RelayedId():
+                    self.relayed[entry.id] = entry
                 case GatewayCall():
                     self._company.heard(entry.leader)
                 case Promotion():
@@ -261,6 +276,11 @@ class GatewayBook:
             elif not record.topics:
                 found |= {*record.groups}
         return found
+
+    def relayed_lately(self) -> list[RelayedId]:
+        """Return the transactional ids that came through gateways of this link within a day."""
+        since = now_ms() - _RELAYED
+        return [each for each in self.relayed.values() if each.at >= since]
 
     def last_moves(self) -> dict[TopicName, tuple[Promoted, PromotedTopic]]:
         """Return the last move of each topic."""

@@ -17,6 +17,8 @@ from towpath.gateway.promotion.promoter import Promoter
 from towpath.gateway.promotion.promoting_gateway import PromotingGateway
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.readiness import AUTOMATIC, automatic_request
+from towpath.gateway.promotion.relayed_ids import RelayedIds
+from towpath.gateway.promotion.unplaced_id_moves import UnplacedIdMoves
 from towpath.gateway.promotion.waiting_groups import waiting_groups
 from towpath.ledger.entries import Promotion
 from towpath.ledger.link import OpenLink
@@ -56,6 +58,8 @@ class PromotionThread:
         self._at = PromotionResources(link, self._book, gateway, stop=stop)
         self._promoter = Promoter(self._at)
         self._follower = FleetFollower(self._at)
+        self._relayed = RelayedIds(self._at)
+        self._unplaced = UnplacedIdMoves(self._at)
         self._waiting: dict[str, float] = {}
         self._stop = stop
         self._said: dict[str, float] = {}
@@ -89,6 +93,7 @@ class PromotionThread:
         self._require_same_reads()
         self._at.gateway.routes.is_interrupted = self._book.interrupted
         self._tell(self._promoter.resume())
+        self._relayed.learn()
 
     def _require_same_reads(self) -> None:
         """Raise if groups read on the target whose topics are not promoted, and shall no longer.
@@ -117,6 +122,7 @@ class PromotionThread:
         self._thread.join()
         self._follower.end()
         try:
+            self._relayed.note()
             self._book.end()
         except TowpathError as error:
             self._tell([error.reason])
@@ -130,12 +136,14 @@ class PromotionThread:
                 self._take_over()
                 if self._promoter.is_behind:
                     self._tell(self._promoter.resume())
+                self._tell(self._unplaced.go())
                 for each in filter(self._is_its_turn, asked):
                     self._do(each)
                 if not asked and not self._book.rank and self._automatic.due():
                     self._do(automatic_request(self._link.name))
                 if time.monotonic() - self._viewed > _VIEW:
                     self._viewed = time.monotonic()
+                    self._relayed.note()
                     self._promoter.pulse()
                     self._tell(self._promoter.refresh())
                     self._do_waiting()

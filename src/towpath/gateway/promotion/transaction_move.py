@@ -70,6 +70,16 @@ class TransactionMove:
         for each in here.values():
             self._make(each)
 
+    def alone(self) -> tuple[LeavingTransactional, ...]:
+        """Return ids of which no transaction is open, and that wait, for the record.
+
+        Raises:
+            ClusterError: The source does not answer.
+        """
+        self._ended = self._describe(self._scope.transactional)
+        ids = self._at.call(self._at.gateway.routes.transactions.copy)
+        return tuple(self._record(each, ids) for _, each in sorted(self._ended.items()))
+
     def close(self, patience: Deadline, late: str) -> None:
         """Hold new transactions, and wait until those that are open have ended.
 

@@ -39,6 +39,7 @@ from towpath.ledger.entries import (
     ReadEntry,
     Receipt,
     RefusedIds,
+    RelayedId,
     Released,
     Removed,
     Replayer,
@@ -308,6 +309,7 @@ class LinkBooks:
             case (
                 Dealt() | Attempt() | Released() | LinkLease() | Share() | Paced()
                 | GatewaySign() | Promotion() | Promoted() | GatewayCall() | GatewayReply()
+                | RelayedId()
             ):  # fmt: skip
                 self._pass(entry)
             case LinkState():

@@ -20,6 +20,7 @@ from towpath.ledger.entries.gateways import (
     GatewayCall,
     GatewayReply,
     GatewayTask,
+    RelayedId,
     SeenId,
     SeenLogin,
 )
@@ -147,6 +148,7 @@ __all__ = [
     "Receipt",
     "RefusedIds",
     "RefusedRecords",
+    "RelayedId",
     "Released",
     "Removed",
     "Repaired",

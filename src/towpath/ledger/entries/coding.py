@@ -24,7 +24,7 @@ from pydantic import TypeAdapter
 from towpath.ledger.entries import reason_fields
 from towpath.ledger.entries.changes import DefinedChange
 from towpath.ledger.entries.foretold import Foretold
-from towpath.ledger.entries.gateways import GatewayCall, GatewayReply
+from towpath.ledger.entries.gateways import GatewayCall, GatewayReply, RelayedId
 from towpath.ledger.entries.groups import SeenGroup
 from towpath.ledger.entries.ids import AwaitedIds, DecidedIds, RefusedIds
 from towpath.ledger.entries.link import Created, EndOffsets, FirstLook, LinkIdentity, Replayer
@@ -113,6 +113,7 @@ Written = (
     | Created
     | GatewayCall
     | GatewayReply
+    | RelayedId
 )
 Entry = Written | Removed
 """An entry that can be written."""

@@ -168,3 +168,28 @@ class GatewayReply:
     def about(self) -> tuple[str | int, ...]:
         """Return the parts of the entry's ledger key that follow its kind and link."""
         return (self.gateway,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayedId:
+    """A transactional id whose client came through a gateway: those that begin later know of it.
+
+    Attributes:
+        id: The transactional id.
+        producers: The producer ids that it had last, as brokers know them.
+        topics: The topics to which it wrote; `groups`, the groups for which it committed.
+        at: When that was written, in ms since 1970.
+    """
+
+    kind: ClassVar[str] = "relayed_id"
+
+    link: LinkName
+    id: str
+    producers: tuple[int, ...]
+    topics: tuple[str, ...]
+    groups: tuple[str, ...]
+    at: int
+
+    def about(self) -> tuple[str | int, ...]:
+        """Return the parts of the entry's ledger key that follow its kind and link."""
+        return (self.id,)
