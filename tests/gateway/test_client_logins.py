@@ -30,6 +30,26 @@ def test_the_name_is_read(mechanism: str, said: bytes, name: str) -> None:
     assert user_name(mechanism, said) == name
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "said", "is_one"),
+    [
+        ("SCRAM-SHA-256", b"n,,n=id,r=nonce,tokenauth=true", True),
+        ("SCRAM-SHA-512", b"n,,n=id,r=nonce,tokenauth=TRUE", True),
+        ("SCRAM-SHA-256", b"n,,n=id,r=nonce,tokenauth=false", False),
+        ("SCRAM-SHA-256", b"n,,n=tokenauth=true,r=nonce", False),
+        ("PLAIN", b"a,b,tokenauth=true", False),
+    ],
+)
+def test_a_delegation_token_is_told_from_a_user(mechanism: str, said: bytes, is_one: bool) -> None:
+    state = LoginState()
+    messages = SaslHandshakeRequest(mechanism=mechanism), SaslAuthenticateRequest(auth_bytes=said)
+    for message in messages:
+        frame = framed(message, 1)
+        state.saw(frame, head(frame))
+    assert state.login is not None
+    assert state.login.token is is_one
+
+
 @given(st.sampled_from(["PLAIN", "SCRAM-SHA-256", "X"]), st.binary(max_size=600))
 def test_whatever_is_said_gives_a_short_name_or_none(mechanism: str, said: bytes) -> None:
     assert len(user_name(mechanism, said)) <= 256

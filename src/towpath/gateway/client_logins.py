@@ -28,11 +28,13 @@ class ClientLogin:
 
     Attributes:
         mechanism: The SASL mechanism.
-        name: The user's name, "" where the mechanism hides it.
+        name: The user's name, "" where the mechanism hides it; of a delegation token its id.
+        token: Whether it is one by a delegation token (KIP-48).
     """
 
     mechanism: str
     name: str = ""
+    token: bool = False
 
 
 @dataclass(slots=True)
@@ -62,8 +64,9 @@ class LoginState:
             self.login = ClientLogin(asked.mechanism[:_LONGEST])
         elif self.login is not None and not self.login.name:
             asked = decoded(SaslAuthenticateRequest, frame, head.version)
-            name = user_name(self.login.mechanism, bytes(asked.auth_bytes))
-            self.login = ClientLogin(self.login.mechanism, name)
+            said, mechanism = bytes(asked.auth_bytes), self.login.mechanism
+            name = user_name(mechanism, said)
+            self.login = ClientLogin(mechanism, name, is_token(mechanism, said))
 
 
 class SeenLogins:
@@ -87,6 +90,14 @@ class SeenLogins:
     def all(self) -> list[ClientLogin]:
         """Return them, sorted."""
         return sorted(self._heard)
+
+
+def is_token(mechanism: str, said: bytes) -> bool:
+    """Return whether the first message of a login names a delegation token.
+
+    Clients tell that by an extension of SCRAM, `tokenauth=true` (Kafka's `ScramExtensions`).
+    """
+    return mechanism.startswith("SCRAM-") and b"tokenauth=true" in said.lower().split(b",")[2:]
 
 
 def user_name(mechanism: str, said: bytes) -> str:

@@ -82,6 +82,9 @@ def test_logins_that_the_target_would_not_accept_are_named() -> None:
     (why,) = obstacles.of_logins(seen, {"SCRAM-SHA-256"}, None)
     assert "clients log in by PLAIN, and it offers SCRAM-SHA-256" in str(why)
     assert not [*obstacles.of_logins([ClientLogin("SCRAM-SHA-256")], {"SCRAM-SHA-256"}, known)]
+    token = ClientLogin("SCRAM-SHA-256", "tOkEn", token=True)
+    (why,) = obstacles.of_logins([token], {"SCRAM-SHA-256"}, None)
+    assert "delegation token tOkEn" in str(why)
 
 
 def test_a_link_that_was_fenced_is_no_client() -> None:

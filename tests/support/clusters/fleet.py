@@ -60,7 +60,8 @@ def secured(vault: Vault) -> dict[str, Any]:
         "SHORT": Listener("SASL_PLAINTEXT", both | short),
     }
     acls = {"authorizer.class.name": _AUTHORIZER, "super.users": "User:ANONYMOUS;User:admin"}
-    return {"listeners": listeners, "users": USERS, "properties": acls}
+    tokens = {"delegation.token.secret.key": "of-the-tests"}
+    return {"listeners": listeners, "users": USERS, "properties": acls | tokens}
 
 
 def lone(served: Certificate, trusted: Any, password: Secret) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class FleetFacts:
             known.topics |= {*each.topics}
             known.groups |= {*each.groups}
             known.is_open |= each.is_open
-        self.logins |= {ClientLogin(each.mechanism, each.name) for each in reply.logins}
+        self.logins |= {ClientLogin(each.mechanism, each.name, each.token) for each in reply.logins}
         self.told += reply.told
         self.waiting.update(reply.waiting)
 

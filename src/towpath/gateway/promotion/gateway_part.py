@@ -188,7 +188,7 @@ class GatewayPart:
 
     def _logins(self) -> Iterable[SeenLogin]:
         for each in self._routes.logins.all():
-            yield SeenLogin(mechanism=each.mechanism, name=each.name)
+            yield SeenLogin(mechanism=each.mechanism, name=each.name, token=each.token)
 
 
 _MOST = 20

@@ -44,5 +44,9 @@ def check_logins(link: OpenLink, scope: PromotionScope, seen: Sequence[ClientLog
 
 
 def _names(seen: Sequence[ClientLogin]) -> str:
-    who = ", ".join(f"{each.name or 'without a name'} ({each.mechanism})" for each in seen)
+    who = ", ".join(
+        f"{'delegation token ' if each.token else ''}{each.name or 'without a name'}"
+        f" ({each.mechanism})"
+        for each in seen
+    )
     return f"{counted(len(seen), 'login')} of clients came through this gateway: {who}"

@@ -54,10 +54,17 @@ def of_logins(
     for name in sorted({each.mechanism for each in logins} - offered):
         why = f"clients log in by {name}, and it offers {', '.join(sorted(offered)) or 'nothing'}"
         yield Reason.of(ReasonCode.PROMOTE_LOGIN, side=side, why=why)
+    for each in logins:
+        if each.token:
+            why = (
+                f"it does not know delegation token {each.name}, by which clients of this gateway"
+                " log in: a token is of one cluster; restart them with a login that both have"
+            )
+            yield Reason.of(ReasonCode.PROMOTE_LOGIN, side=side, why=why)
     if known is None:
         return
     for each in logins:
-        if each.mechanism in _SCRAM and each.name:
+        if each.mechanism in _SCRAM and each.name and not each.token:
             credential = Credential(each.name, Mechanism(each.mechanism))
             if credential not in known:
                 why = f"it has no credential of {credential}, whose clients use this gateway"

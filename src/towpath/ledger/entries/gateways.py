@@ -121,10 +121,14 @@ class SeenId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenLogin:
-    """A login of a client that a cluster accepted: the mechanism, and the user's name."""
+    """A login of a client that a cluster accepted: the mechanism, and the user's name.
+
+    With `token` it is one by a delegation token, and the name its id.
+    """
 
     mechanism: str
     name: str
+    token: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
