@@ -137,6 +137,13 @@ def test_parts_of_it(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None
         text = "--from: no partition has copied records from there on, so nothing would be"
         assert text in capsys.readouterr().err
 
+    code, told = asked(capsys, file, "--topics", mirror.topic)
+    assert (code, told["equal"], len(told["partitions"])) == (0, True, 2)
+    assert main(["verify", file, "--topics", "nothing-of-it", *MASTER]) == 3
+    assert "no partition matches: nothing was compared" in capsys.readouterr().out
+    assert main(["verify", file, "--topics", "(", *MASTER]) == 2
+    assert "--topics: '(' is not a regular expression" in capsys.readouterr().err
+
     code, told = asked(capsys, file, "--sample", "--seed", "7")
     assert (code, told["sample_seed"], told["equal"]) == (0, 7, True)
     assert main(["verify", file, "--sample", *MASTER]) == 0

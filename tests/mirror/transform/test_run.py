@@ -180,6 +180,11 @@ def test_rows_go_to_topics_of_the_link_alone(link: TransformedLink, here: Here) 
     assert moved.value == b"v1"
     configs = here("plan", str(file), "--output", "json").json
     assert configs["steps"] == []
+    # Of one topic alone, its rows are compared wherever they went.
+    verified = here.on_spark("verify", str(file), "--topics", link.topic, "--output", "json")
+    assert verified.code == 0, verified.said
+    told = [(each["topic"], each["equal"]) for each in verified.json["partitions"]]
+    assert told == [(link.topic, 2), (link.topic, 2)]
     link.write({"sql": query.format("'elsewhere'")}, topics=topics)
     link.produced([1])
     ended = here.run(str(file), "--until-caught-up", "--output", "json")

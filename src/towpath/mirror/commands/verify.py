@@ -17,7 +17,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from towpath.cli.on_spark import OnSpark, with_options
-from towpath.cli.options import LinkFile, MayDeleteOption
+from towpath.cli.options import LinkFile, MayDeleteOption, pattern_of
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.fold import folded, set_apart
 from towpath.cli.show.grid import Grid
@@ -33,7 +33,7 @@ from towpath.mirror.verify.schema_proof import SchemaProof
 from towpath.mirror.verify.schemas import proving
 from towpath.mirror.verify.stoppable import until
 from towpath.mirror.verify.verdict import PartitionVerdict, Verdict
-from towpath.mirror.verify.verify import Scope
+from towpath.mirror.verify.verify import EVERY_TOPIC, Scope
 from towpath.mirror.verify.verify import verify as compare_all
 from towpath.model.amounts import count, size, span
 from towpath.model.errors import ConfigError, ConfigProblem
@@ -81,6 +81,13 @@ def verify(
             " for each of them.",
         ),
     ] = False,
+    topics: Annotated[
+        str,
+        typer.Option(
+            metavar="PATTERN",
+            help="Compare only source topics whose whole name matches this regular expression.",
+        ),
+    ] = EVERY_TOPIC,
     one_in: Annotated[
         int,
         typer.Option(min=1, metavar="N", help="With --schemas, look at one in N records only."),
@@ -118,6 +125,7 @@ def verify(
         uncommitted=isolation is Isolation.BOTH,
         ids=ids,
         may_delete=may_delete,
+        topics=pattern_of(topics).pattern,
     )
     config = load(file, transforms=True)
     if config.transforms is not None:
@@ -233,6 +241,7 @@ def _sentence(scope: Scope, rows: Sequence[PartitionVerdict], data: VerifyJson) 
         if (number := sum(row.verdict is verdict for row in rows))
     ]
     sampled = f"; a sample, --seed {scope.sample}" if scope.sample is not None else ""
+    sampled += f"; topics {scope.topics} only" if scope.topics != EVERY_TOPIC else ""
     sampled += f"; {unstable(data['unstable'])} not compared" if data["unstable"] else ""
     return (
         f"{', '.join(told)} of {len(rows)} partitions: {count(data['records'])} equal records,"

@@ -88,6 +88,7 @@ class _Seen:
     Attributes:
         rows: The status of all partitions.
         positions: Their positions.
+        chosen: Those of the partitions that are compared.
         first: Log start of all target partitions.
         end: Log end of those whose open transactions have ended.
         compacts: Topics that are compacted or may be, by side.
@@ -99,6 +100,7 @@ class _Seen:
 
     rows: tuple[PartitionStatus, ...]
     positions: Positions
+    chosen: tuple[PartitionStatus, ...]
     first: dict[TopicPartition, int] = field(default_factory=dict)
     end: dict[TopicPartition, int] = field(default_factory=dict)
     compacts: dict[Side, frozenset[TopicName]] = field(default_factory=dict)
@@ -134,7 +136,7 @@ class _Proving:
             positions = PositionsTopic(target, client, self._config.link)
             known = positions.seen()
             rows = rows_of(self._config, books, source, known)
-            seen = _Seen(rows, known)
+            seen = _Seen(rows, known, tuple(row for row in rows if self._scope.takes(row.topic)))
             self._look(seen, source, target)
             mirrors = {row.topic: row.target_topic for row in rows if row.target_topic}
             seen.borders = borders_of(books, mirrors, seen.first)
@@ -156,7 +158,7 @@ class _Proving:
                 proof,
                 may_delete=self._scope.may_delete,
             )
-            for row in rows
+            for row in seen.chosen
         )
 
     def _look(self, seen: _Seen, source: Admin, target: Admin) -> None:
@@ -208,7 +210,7 @@ class _Proving:
             row.tp: mirrors_of(
                 row.target_topic, mirrors, routed=doubts.routes or not self._known(row, seen)
             )
-            for row in seen.rows
+            for row in seen.chosen
         }
         return {
             row.tp: ProofStand(
@@ -226,10 +228,11 @@ class _Proving:
                 shortened=_among(shortened, reached[row.tp]),
                 unsettled=_among(open_ones, reached[row.tp]),
                 shared=self._config.topics.shared,
-                told=row is seen.rows[0],
-                mirrors=_told_with(row, seen.rows),
+                told=row is seen.chosen[0],
+                mirrors=_told_with(row, seen.chosen),
+                reached=reached[row.tp],
             )
-            for row in seen.rows
+            for row in seen.chosen
         }
 
     def _known(self, row: PartitionStatus, seen: _Seen) -> bool:
@@ -259,15 +262,17 @@ class _Proving:
         names = {str(row.topic): str(row.target_topic) for row in seen.rows if row.target_topic}
         ranges = [
             range_of(row.tp, at.topic_id, replace(at, end=first), end)
-            for row in seen.rows
+            for row in seen.chosen
             if (at := seen.positions.get(row.tp)) is not None and stands[row.tp].first >= 0
             for first, end in _cut(stands[row.tp].first, at.end)
         ]
+        reads = frozenset[TopicName]().union(*(each.reached for each in stands.values()))
         slices = [
             WrittenSlice(
                 self._config.target, tp, first, last, producers_of(seen.positions), RowLook()
             )
             for tp, end in sorted(seen.end.items())
+            if tp.topic in reads
             for first, last in _parted(seen.first.get(tp, 0), end, seen.borders.get(tp, end))
         ]
         proof = Proof()

@@ -47,6 +47,7 @@ class ProofStand:
         shared: Whether others may write to mirror topics.
         told: Whether what belongs to no partition is told with this one.
         mirrors: Mirror topics whose other writers are told with this partition.
+        reached: Mirror topics that may have records of it.
     """
 
     row: PartitionStatus
@@ -65,6 +66,7 @@ class ProofStand:
     shared: bool = False
     told: bool = False
     mirrors: frozenset[TopicName] = frozenset()
+    reached: frozenset[TopicName] = frozenset()
 
     @property
     def front(self) -> bool:

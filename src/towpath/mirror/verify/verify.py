@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -52,6 +53,7 @@ from towpath.topics.cleaners import RUNS, look_at_cleaner
 from towpath.topics.configs import compacts
 from towpath.wire.naming import IdSample
 
+EVERY_TOPIC = ".*"
 _SMALLEST_SLICE = 16 << 20
 _SLICES_PER_SLOT = 8
 
@@ -71,6 +73,7 @@ class Scope:
         packages: Where Spark finds an archive of `towpath pack` for its workers.
         ids: Which records on the target are looked at for schema ids, `None` for none.
         may_delete: Whether all mirror topics are meant to keep less than the source.
+        topics: Compare only source topics whose whole name matches this regular expression.
     """
 
     since_offset: int = 0
@@ -82,6 +85,11 @@ class Scope:
     packages: str | None = None
     ids: IdSample | None = None
     may_delete: bool = False
+    topics: str = EVERY_TOPIC
+
+    def takes(self, topic: TopicName) -> bool:
+        """Return whether a source topic is compared."""
+        return re.fullmatch(self.topics, topic) is not None
 
     @property
     def whole(self) -> bool:
@@ -130,6 +138,7 @@ def _verify(
         books = read_books(config, source, target, Ledger(target, client))
         twin = twin_view(config, source, target, books)
         rows = TwinLag(config).without(status(config, books, source, target), source)
+        rows = tuple(row for row in rows if scope.takes(row.topic))
         rows = with_unread(with_cuts(rows, config, books, source), source)
         rows = with_open_transactions(rows, source)
         observed = Observed(scope, books, source, target)
