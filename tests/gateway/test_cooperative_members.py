@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,11 +38,16 @@ def routes_of(*, heard: bool = True) -> Routes:
     return routes
 
 
-def join(owned: Sequence[int], assignor: str = STICKY, metadata: bytes | None = None) -> Any:
+def join(
+    owned: Sequence[int],
+    assignor: str = STICKY,
+    metadata: bytes | None = None,
+    user_data: bytes | None = None,
+) -> Any:
     kind = ConsumerProtocolSubscription.TopicPartition
     said = ConsumerProtocolSubscription(
         topics=["t"],
-        user_data=None,
+        user_data=user_data,
         owned_partitions=[kind(topic="t", partitions=[*owned])] if owned else [],
         generation_id=GENERATION,
         version=2,
@@ -99,6 +105,36 @@ def test_a_member_that_keeps_partitions_is_told_that_it_has_none(
     assert ConsumerProtocolAssignment.decode(bytes(told.assignment)).assigned_partitions == []
     assert step(routes, join([]), of_join) is None, "it is held"
     assert gathering.missing({"g": ["m"]}) == {}
+
+
+NO_TASKS = {
+    1: "000000010000000000000000",
+    3: "0000000300000003000000000000000000000000",
+    6: "0000000600000006000000000000000000000000000000000000000000000000",
+    11: "0000000b0000000b0000000000000000000000000000000000000000000000007fffffffffffffff",
+}
+"""`AssignmentInfo` of Kafka Streams 4.4.0 for no tasks, by its version."""
+
+
+@pytest.mark.parametrize("form", NO_TASKS)
+def test_an_application_of_kafka_streams_is_told_that_it_has_no_tasks(form: int) -> None:
+    routes, said = routes_of(), struct.pack(">ii", form, 11)
+    found = step(routes, join([0, 1], "stream", user_data=said), 9)
+    assert found is not None
+    assert said_of(JoinGroupResponse, found.own, 9).protocol_name == "stream"
+    found = step(routes, sync(), 5)
+    assert found is not None
+    told = said_of(SyncGroupResponse, found.own, 5)
+    assert told.protocol_name == "stream"
+    given = ConsumerProtocolAssignment.decode(bytes(told.assignment))
+    assert given.assigned_partitions == []
+    assert bytes(given.user_data).hex() == NO_TASKS[form]
+    assert step(routes, join([], "stream", user_data=said), 9) is None, "it is held"
+
+
+@pytest.mark.parametrize("said", [None, b"", b"\0\0", struct.pack(">i", 12), struct.pack(">i", 0)])
+def test_an_application_of_an_unknown_form_is_held_at_once(said: bytes | None) -> None:
+    assert step(routes_of(), join([0], "stream", user_data=said), 9) is None
 
 
 def test_a_member_that_gives_nothing_back_is_held_like_others() -> None:

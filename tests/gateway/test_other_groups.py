@@ -19,16 +19,22 @@ from towpath.cluster.messages import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
-from towpath.gateway.apis import relayed
+from towpath.gateway.answer_changes import AnswerChanges
+from towpath.gateway.apis import Api, relayed
+from towpath.gateway.frames import Head
+from towpath.gateway.heartbeat_forms import FORMS as FORMS_OF_ANSWERS
 from towpath.gateway.held_members import HeldMembers
+from towpath.gateway.relayed_nodes import RelayedNodes
+from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import TARGET, Routes
+from towpath.model.nouns import ClusterId
 
-LOADING, NOT_COORDINATOR = 14, 16
+LOADING, NOT_COORDINATOR, UNKNOWN_MEMBER, NO_GROUP, FENCED_EPOCH = 14, 16, 25, 69, 110
 FORMS = [("share", 1), ("streams", 0)]
 
 
-def beat(kind: str, epoch: int, *topics: str) -> Any:
-    who = {"group_id": "new", "member_id": "m", "member_epoch": epoch, "rack_id": None}
+def beat(kind: str, epoch: int, *topics: str, group: str = "new", tasks: Any = None) -> Any:
+    who = {"group_id": group, "member_id": "m", "member_epoch": epoch}
     if kind == "share":
         return ShareGroupHeartbeatRequest(**who, subscribed_topic_names=[*topics])
     topology = StreamsGroupHeartbeatRequest.Topology
@@ -43,26 +49,21 @@ def beat(kind: str, epoch: int, *topics: str) -> Any:
     )
     return StreamsGroupHeartbeatRequest(
         **who,
-        endpoint_information_epoch=0,
-        instance_id=None,
+        endpoint_information_epoch=4,
         rebalance_timeout_ms=1,
-        topology=topology(epoch=0, subtopologies=[part]),
-        active_tasks=[],
-        standby_tasks=[],
-        warmup_tasks=[],
+        topology=topology(epoch=0, subtopologies=[part]) if topics else None,
+        active_tasks=tasks,
+        standby_tasks=tasks,
+        warmup_tasks=tasks,
         process_id="p",
-        user_endpoint=None,
-        client_tags=[],
-        task_offsets=None,
-        task_end_offsets=None,
-        shutdown_application=False,
     )
 
 
-def code_of(kind: str, own: bytes | None, version: int) -> int:
-    assert own is not None
+def answer_of(kind: str, found: RequestStep | None, version: int) -> Any:
+    assert found is not None
+    assert found.own is not None
     said = ShareGroupHeartbeatResponse if kind == "share" else StreamsGroupHeartbeatResponse
-    return int(said.decode(memoryview(own)[4:], version=version, header=True).error_code)
+    return said.decode(memoryview(found.own)[4:], version=version, header=True)
 
 
 @pytest.mark.parametrize(("kind", "version"), FORMS)
@@ -70,8 +71,7 @@ def test_a_new_group_waits_while_topics_move(kind: str, version: int) -> None:
     routes = Routes()
     routes.gathering = HeldMembers(frozenset({"g"}))
     found = step(routes, beat(kind, 0, "t"), version)
-    assert found is not None
-    assert code_of(kind, found.own, version) == LOADING, "it asks again"
+    assert answer_of(kind, found, version).error_code == LOADING, "it asks again"
     assert places(step(routes, beat(kind, 3), version)) == [AT_SOURCE], "it is no new one"
     routes.undo()
     assert places(step(routes, beat(kind, 0, "t"), version)) == [AT_SOURCE]
@@ -82,12 +82,48 @@ def test_a_new_group_begins_where_its_topics_are(kind: str, version: int) -> Non
     routes = promoted()
     routes.is_whole, routes.outside = True, lambda name: name != "moved"
     found = step(routes, beat(kind, 0, "other"), version)
-    assert found is not None
-    assert code_of(kind, found.own, version) == NOT_COORDINATOR, "the source has its topics"
+    code = answer_of(kind, found, version).error_code
+    assert code == NOT_COORDINATOR, "the source has its topics"
     assert places(step(routes, beat(kind, 0, "other"), version)) == [AT_SOURCE]
     routes = promoted()
     routes.is_whole, routes.outside = True, lambda name: name != "moved"
     assert places(step(routes, beat(kind, 0, "moved"), version)) == [TARGET]
+
+
+def test_a_member_of_a_streams_group_gives_its_tasks_back_and_joins_anew() -> None:
+    routes, task = Routes(), StreamsGroupHeartbeatRequest.ActiveTask
+    gathering = routes.gathering = HeldMembers(frozenset({"g"}))
+    assert (
+        answer_of("streams", step(routes, beat("streams", 0, group="g"), 0), 0).error_code
+        == LOADING
+    )
+    for tasks in (None, [task(subtopology_id="0", partitions=[1])]):
+        told = answer_of("streams", step(routes, beat("streams", 3, group="g", tasks=tasks), 0), 0)
+        assert (told.error_code, told.member_epoch, told.endpoint_information_epoch) == (0, 3, 4)
+        assert told.active_tasks == told.standby_tasks == told.warmup_tasks == []
+        assert gathering.missing({"g": ["m"]}) == {"g": ["m"]}, "it commits first"
+    step(routes, beat("streams", 3, group="g", tasks=[]), 0)
+    assert gathering.missing({"g": ["m"]}) == {}
+    routes.undo()
+    told = answer_of("streams", step(routes, beat("streams", 3, group="g"), 0), 0)
+    assert told.error_code == FENCED_EPOCH, "it thinks that it has nothing"
+    assert places(step(routes, beat("streams", 0, group="g"), 0)) == [AT_SOURCE]
+
+
+@pytest.mark.parametrize(("kind", "version"), FORMS)
+def test_a_member_joins_anew_where_its_group_is_not_known(kind: str, version: int) -> None:
+    said = ShareGroupHeartbeatResponse if kind == "share" else StreamsGroupHeartbeatResponse
+    key = Api.SHARE_GROUP_HEARTBEAT if kind == "share" else Api.STREAMS_GROUP_HEARTBEAT
+    answers = AnswerChanges(RelayedNodes("h", 1, {}, lambda *_: None), ClusterId("c"))
+    change = answers.change_of(key)
+    assert change is not None
+    refusal = bytes(
+        FORMS_OF_ANSWERS[key].refused(beat(kind, 3), Head(key, version, 1, 0), NO_GROUP)
+    )
+    told = said.decode(
+        memoryview(bytes(change(bytearray(refusal), version)))[4:], version=version, header=True
+    )
+    assert told.error_code == UNKNOWN_MEMBER
 
 
 def test_early_forms_of_share_groups_are_not_relayed() -> None:

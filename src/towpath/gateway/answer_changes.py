@@ -23,6 +23,7 @@ from towpath.cluster.messages import (
     ConsumerGroupHeartbeatResponse,
     DescribeShareGroupOffsetsResponse,
     ShareGroupHeartbeatResponse,
+    StreamsGroupHeartbeatResponse,
 )
 from towpath.cluster.metadata import Broker
 from towpath.gateway.apis import Api
@@ -80,7 +81,8 @@ class AnswerChanges:
             Api.DESCRIBE_CONFIGS: (DescribeConfigsResponse, self._configs),
             Api.INCREMENTAL_ALTER_CONFIGS: (AlteredResponse, self._configs),
             Api.CONSUMER_GROUP_HEARTBEAT: (ConsumerGroupHeartbeatResponse, self._beaten),
-            Api.SHARE_GROUP_HEARTBEAT: (ShareGroupHeartbeatResponse, self._assigned),
+            Api.SHARE_GROUP_HEARTBEAT: (ShareGroupHeartbeatResponse, self._beaten),
+            Api.STREAMS_GROUP_HEARTBEAT: (StreamsGroupHeartbeatResponse, _known),
             Api.DELETE_TOPICS: (DeleteTopicsResponse, self._deleted),
             Api.DESCRIBE_SHARE_GROUP_OFFSETS: (DescribeShareGroupOffsetsResponse, _shared),
         }
@@ -198,9 +200,7 @@ class AnswerChanges:
             exchange(answer.assignment.topic_partitions, self._ids)
 
     def _beaten(self, answer: Any) -> None:
-        """Let a member of KIP-848 join anew whose group a cluster does not know; else it dies."""
-        if answer.error_code == NO_GROUP:
-            answer.error_code = UNKNOWN_MEMBER
+        _known(answer)
         self._assigned(answer)
 
     def _deleted(self, answer: Any) -> None:
@@ -209,6 +209,12 @@ class AnswerChanges:
     def _learnt(self, number: int, host: str, port: int) -> tuple[int, tuple[str, int]]:
         self._nodes.learn([Broker(number, host, port)])
         return self._nodes.shown(number), self._nodes.address(number)
+
+
+def _known(answer: Any) -> None:
+    """Let a member join anew whose group a cluster does not know; else it dies."""
+    if answer.error_code == NO_GROUP:
+        answer.error_code = UNKNOWN_MEMBER
 
 
 def _without_leader(name: str) -> Any:

@@ -7,7 +7,7 @@ the source, no group waits any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -21,17 +21,13 @@ from kafka.protocol.consumer import (
     SyncGroupRequest,
 )
 
-from towpath.cluster.messages import (
-    ConsumerGroupHeartbeatRequest,
-    ShareGroupHeartbeatRequest,
-    StreamsGroupHeartbeatRequest,
-)
+from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
 from towpath.gateway.answer_changes import UNKNOWN_MEMBER
 from towpath.gateway.apis import Api
 from towpath.gateway.coordinator_answers import REFUSALS
 from towpath.gateway.frames import Head
+from towpath.gateway.heartbeat_forms import FORMS, HeartbeatForm
 from towpath.gateway.mirror_reads import MirrorReads
-from towpath.gateway.other_group_steering import share_refused, streams_refused
 from towpath.gateway.request_sending import Handler, RelayedClient
 from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import Routes
@@ -72,14 +68,10 @@ class GroupFence:
             },
             Api.JOIN_GROUP: (JoinGroupRequest, self._join),
             Api.CONSUMER_GROUP_HEARTBEAT: (ConsumerGroupHeartbeatRequest, self._beat),
-            Api.SHARE_GROUP_HEARTBEAT: (
-                ShareGroupHeartbeatRequest,
-                partial(self._other_beat, share_refused),
-            ),
-            Api.STREAMS_GROUP_HEARTBEAT: (
-                StreamsGroupHeartbeatRequest,
-                partial(self._other_beat, streams_refused),
-            ),
+            **{
+                key: (FORMS[key].request, partial(self._other_beat, FORMS[key]))
+                for key in (Api.SHARE_GROUP_HEARTBEAT, Api.STREAMS_GROUP_HEARTBEAT)
+            },
         }
 
     def _refused(
@@ -113,7 +105,7 @@ class GroupFence:
 
     def _other_beat(
         self,
-        refused: Callable[[Any, Head, int], bytes],
+        form: HeartbeatForm,
         asked: Any,
         frame: bytearray,
         head: Head,
@@ -123,9 +115,9 @@ class GroupFence:
         if not self._routes.fences(asked.group_id):
             return self._served(asked, frame, head, client)
         if asked.member_epoch < 0:
-            return RequestStep(own=refused(asked, head, 0))
+            return RequestStep(own=form.refused(asked, head, 0))
         self._fenced.came(asked.group_id, (client.name, asked.member_id or id(client)))
-        return RequestStep(own=refused(asked, head, LOADING))
+        return RequestStep(own=form.refused(asked, head, LOADING))
 
     def _served(
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient

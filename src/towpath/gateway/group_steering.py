@@ -1,4 +1,4 @@
-"""Routing of requests of groups while topics move."""
+"""Routing of requests of classic groups, and of offsets of all groups, while topics move."""
 
 from __future__ import annotations
 
@@ -15,28 +15,23 @@ from kafka.protocol.consumer import (
     SyncGroupRequest,
 )
 
-from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
 from towpath.gateway.apis import Api
 from towpath.gateway.coordinator_answers import NOT_HERE
 from towpath.gateway.frames import FrameError, Head
-from towpath.gateway.joining_members import keeps_partitions, topics_of
+from towpath.gateway.joining_members import nothing_for, topics_of
 from towpath.gateway.request_sending import Handler, RelayedClient, RequestSending, of_cluster
 from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import Cluster, Routes
 from towpath.gateway.steering_answers import (
-    FENCED_EPOCH,
-    LOADING,
-    beat_refused,
     joined,
     not_synced,
-    nothing_assigned,
     rebalancing,
     synced_with_nothing,
 )
 
 
 class GroupSteering:
-    """Routes requests of consumer groups to a cluster, or answers them.
+    """Routes requests of groups to a cluster, or answers them.
 
     Args:
         send: Sends requests on.
@@ -56,7 +51,6 @@ class GroupSteering:
             Api.LEAVE_GROUP: (LeaveGroupRequest, self._of_group),
             Api.SYNC_GROUP: (SyncGroupRequest, self._sync),
             Api.OFFSET_DELETE: (OffsetDeleteRequest, self._of_group),
-            Api.CONSUMER_GROUP_HEARTBEAT: (ConsumerGroupHeartbeatRequest, self._beat),
         }
 
     def _of_group(
@@ -89,9 +83,9 @@ class GroupSteering:
                 return RequestStep(own=NOT_HERE[head.key](asked, head))
             waits = self._routes.awaits(group)
             return None if waits else self._of_group(asked, frame, head, client)
-        generation = self._routes.seen.generation(group, member)
-        if generation is not None and keeps_partitions(asked) and gathering.empties(group, member):
-            return RequestStep(own=joined(head, member, generation))
+        generation, nothing = self._routes.seen.generation(group, member), nothing_for(asked)
+        if generation is not None and nothing and gathering.empties(group, member, nothing):
+            return RequestStep(own=joined(head, member, generation, nothing))
         gathering.joins(group, member)
         return None
 
@@ -107,29 +101,8 @@ class GroupSteering:
         gathering = self._routes.gathers(asked.group_id)
         if gathering is None:
             return self._of_group(asked, frame, head, client)
-        gives_back = gathering.syncs(asked.group_id, asked.member_id)
-        return RequestStep(own=synced_with_nothing(head) if gives_back else not_synced(head))
-
-    def _beat(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
-        """Answer or relay a heartbeat of KIP-848."""
-        routes, group, member = self._routes, asked.group_id, asked.member_id
-        if routes.is_interrupted and (group, member) not in routes.heard:
-            routes.heard.add((group, member))
-            routes.rejoining.add((group, member))
-        routes.seen.saw(group, member)
-        gathering, epoch = routes.gathers(group), asked.member_epoch
-        if epoch == 0 and (gathering is not None or routes.awaits(group)):
-            return RequestStep(own=beat_refused(head, member, LOADING))
-        if epoch == 0 and routes.begins_at_source(group, asked.subscribed_topic_names or ()):
-            return RequestStep(own=NOT_HERE[head.key](asked, head))
-        if gathering is not None and epoch > 0:
-            gathering.beats(group, member, asked.topic_partitions)
-            return RequestStep(own=nothing_assigned(head, member, epoch))
-        if (group, member) in routes.rejoining:
-            routes.rejoining.discard((group, member))
-            if epoch > 0:
-                return RequestStep(own=beat_refused(head, member, FENCED_EPOCH))
-        return self._of_group(asked, frame, head, client)
+        nothing = gathering.syncs(asked.group_id, asked.member_id)
+        return RequestStep(own=synced_with_nothing(head, nothing) if nothing else not_synced(head))
 
 
 def _groups_of(asked: Any) -> Iterable[str]:

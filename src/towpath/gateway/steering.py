@@ -24,8 +24,8 @@ from towpath.gateway.apis import Api
 from towpath.gateway.client_software import holds_ids
 from towpath.gateway.frames import FrameError, Head, acks_of, with_acks
 from towpath.gateway.group_steering import GroupSteering
+from towpath.gateway.heartbeat_steering import HeartbeatSteering
 from towpath.gateway.leaving_clients import LeavingClients
-from towpath.gateway.other_group_steering import OtherGroupSteering
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.produce_requests import taken
 from towpath.gateway.produce_steering import ProduceSteering
@@ -83,7 +83,7 @@ class Steering:
         self._handlers = {
             **decoded_by,
             **GroupSteering(self._send, routes).handlers,
-            **OtherGroupSteering(self._send, routes).handlers,
+            **HeartbeatSteering(self._send, routes).handlers,
             **TransactionSteering(self._send, routes).handlers,
         }
 
@@ -270,6 +270,8 @@ _SEEN = frozenset(
     {
         Api.HEARTBEAT,
         Api.CONSUMER_GROUP_HEARTBEAT,
+        Api.SHARE_GROUP_HEARTBEAT,
+        Api.STREAMS_GROUP_HEARTBEAT,
         Api.INIT_PRODUCER_ID,
         Api.ADD_PARTITIONS_TO_TXN,
         Api.ADD_OFFSETS_TO_TXN,

@@ -20,7 +20,7 @@ from kafka.protocol.metadata import FindCoordinatorResponse
 
 from towpath.cluster.messages import ConsumerGroupHeartbeatResponse
 from towpath.gateway.frames import Head
-from towpath.gateway.joining_members import ASSIGNOR, NOTHING
+from towpath.gateway.joining_members import Nothing
 
 UNKNOWN_TOPIC = 3
 NOT_LEADER = 6
@@ -130,14 +130,14 @@ def rebalancing(head: Head) -> bytes:
     return framed(HeartbeatResponse(throttle_time_ms=0, error_code=REBALANCING), head)
 
 
-def joined(head: Head, member: str, generation: int) -> bytes:
+def joined(head: Head, member: str, generation: int, nothing: Nothing) -> bytes:
     """Answer a JoinGroup so that the member asks in its own generation what it has."""
     made = JoinGroupResponse(
         throttle_time_ms=0,
         error_code=0,
         generation_id=generation,
         protocol_type="consumer",
-        protocol_name=ASSIGNOR,
+        protocol_name=nothing.assignor,
         leader="",
         skip_assignment=False,
         member_id=member,
@@ -146,26 +146,25 @@ def joined(head: Head, member: str, generation: int) -> bytes:
     return framed(made, head)
 
 
-def _synced(head: Head, code: int, assignment: bytes) -> bytes:
-    known = code == 0
+def _synced(head: Head, code: int, nothing: Nothing | None) -> bytes:
     made = SyncGroupResponse(
         throttle_time_ms=0,
         error_code=code,
-        protocol_type="consumer" if known else None,
-        protocol_name=ASSIGNOR if known else None,
-        assignment=assignment,
+        protocol_type="consumer" if nothing else None,
+        protocol_name=nothing.assignor if nothing else None,
+        assignment=nothing.assignment if nothing else b"",
     )
     return framed(made, head)
 
 
-def synced_with_nothing(head: Head) -> bytes:
+def synced_with_nothing(head: Head, nothing: Nothing) -> bytes:
     """Answer a SyncGroup so that the member gives back what it has, and joins again."""
-    return _synced(head, 0, NOTHING)
+    return _synced(head, 0, nothing)
 
 
 def not_synced(head: Head) -> bytes:
     """Answer a SyncGroup so that the member joins again."""
-    return _synced(head, REBALANCING, b"")
+    return _synced(head, REBALANCING, None)
 
 
 def _beat(head: Head, member: str, epoch: int, code: int, assigned: Iterable[Any] | None) -> bytes:

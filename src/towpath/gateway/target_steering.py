@@ -22,9 +22,9 @@ from towpath.gateway.fetch_requests import FLEXIBLE, WITH_IDS, without_leader_ep
 from towpath.gateway.frames import FrameError, Head, uvarint
 from towpath.gateway.group_fence import GroupFence
 from towpath.gateway.group_steering import GroupSteering
+from towpath.gateway.heartbeat_steering import HeartbeatSteering
 from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.mirror_reads import MirrorReads
-from towpath.gateway.other_group_steering import OtherGroupSteering
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.recoding import decoded, recoded
 from towpath.gateway.request_sending import RelayedClient, RequestSending, of_cluster
@@ -74,7 +74,7 @@ class TargetSteering(Steering):
         self._send = RequestSending(answers, routes.ids, routes.returned_ids)
         others = {
             **GroupSteering(self._send, routes).handlers,
-            **OtherGroupSteering(self._send, routes).handlers,
+            **HeartbeatSteering(self._send, routes).handlers,
         }
         self._groups = GroupFence(others, routes, mirror).handlers
         self._handlers |= {

@@ -68,8 +68,14 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"{who} that does not use the gateway wrote to {partition} within five minutes; it"
             " would go on at the source"
         ),
-        ReasonCode.PROMOTE_GROUP_KIND: lambda group, kind: (
-            f"{group} reads the topics, and groups of kind {kind} are not moved yet"
+        ReasonCode.PROMOTE_GROUP_KIND: lambda group, kind, why="": (
+            f"{group} reads the topics, and groups of kind {kind} are not moved"
+            + (f" here: {why}" if why else " yet")
+        ),
+        ReasonCode.PROMOTE_STREAMS_TOPICS: lambda group, topics: (
+            f"{group} is a Kafka Streams application that keeps its state, or what waits between"
+            f" its steps, in {topics}, which would not move with it: let the link copy them"
+            " (`topics.include`), and promote them together"
         ),
         ReasonCode.PROMOTE_TOGETHER: lambda group, topic, does="reads": (
             f"{group} also {does} topic {topic}; both must move together"

@@ -189,11 +189,25 @@ def test_what_is_not_known_forbids_it() -> None:
     assert codes(obstacles.of_committers({TP: [GROUP]}, away, {}, {}, NOW)) == [ReasonCode.ERROR]
 
 
-@pytest.mark.parametrize("kind", [GroupKind.SHARE, GroupKind.STREAMS])
-def test_groups_of_other_kinds_do_not_move(kind: GroupKind) -> None:
-    reads = {ClientGroup("g", kind): {NAME}}
+def test_share_groups_do_not_move() -> None:
+    reads = {ClientGroup("g", GroupKind.SHARE): {NAME}}
     assert codes(obstacles.of_groups(reads, {NAME})) == [ReasonCode.PROMOTE_GROUP_KIND]
     assert obstacles.of_groups(reads, {TopicName("other")}) == []
+
+
+def test_a_streams_application_moves_with_the_topics_that_it_keeps() -> None:
+    app, log = ClientGroup("app", GroupKind.STREAMS), TopicName("app-counts-changelog")
+    inner, both = {app: {log}, GROUP: {log}}, {NAME, log}
+    assert obstacles.of_groups({app: {NAME}}, {NAME}) == []
+    assert [*obstacles.of_streams([app, GROUP], inner, both, None)] == []
+    (why,) = obstacles.of_streams([app], inner, {NAME}, None)
+    assert why.code is ReasonCode.PROMOTE_STREAMS_TOPICS
+    assert "streams group app" in str(why)
+    assert "in app-counts-changelog" in str(why)
+    barred = Reason.of(ReasonCode.STREAMS_BARRED)
+    (why,) = obstacles.of_streams([app, GROUP], inner, both, barred)
+    assert why.code is ReasonCode.PROMOTE_GROUP_KIND
+    assert "upgrade the target" in str(why)
 
 
 def test_a_group_moves_with_all_that_it_reads() -> None:

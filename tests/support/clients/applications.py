@@ -2,7 +2,7 @@
 
 Each one notes what it wrote or read, so that a test can tell afterwards whether it went on right.
 Those of librdkafka are threads here; Streams applications and consumers of Java are processes
-(`java/Application.java`).
+(`java/StreamsApplication.java`, `java/Application.java`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.support.kafka import PATIENCE, wait_until
 from towpath.dev import distribution
 from towpath.engine import java
 
-_PROGRAM = Path(__file__).parents[1] / "java" / "Application.java"
+_PROGRAMS = Path(__file__).parents[1] / "java"
 _EVERY = 0.05
 """Seconds between two records, or two transactions, of a writer."""
 Configs = Mapping[str, str]
@@ -52,6 +52,10 @@ class Worker:
         self._thread.join(3 * PATIENCE)
         assert not self._thread.is_alive(), f"{self} hangs"
         self.check()
+
+    def leave(self) -> None:
+        """End without a check, if it has not ended yet."""
+        self._over.set()
 
     def check(self) -> None:
         """Fail where the client failed."""
@@ -211,6 +215,8 @@ class JavaApplication:
         source: The topic that it reads.
         output: The topic that it writes, if any.
         configs: Configs of its own.
+        version: The version of Kafka Streams.
+        instance: Which of several instances of a Streams application it is.
     """
 
     folder: Path
@@ -219,36 +225,42 @@ class JavaApplication:
     source: str
     output: str = "-"
     configs: Mapping[str, str] = field(default_factory=dict)
+    version: str = distribution.NEWEST
+    instance: str = ""
     starts: int = 0
     _process: subprocess.Popen[bytes] | None = None
 
     @property
     def said(self) -> str:
         """What it printed, on all clusters."""
-        files = (self.folder / f"{self.name}-{n}.out" for n in range(1, self.starts + 1))
+        files = (self._at(n, ".out") for n in range(1, self.starts + 1))
         return "".join(file.read_text(errors="replace") for file in files)
 
     def start(self, at: Configs) -> None:
         """Begin on a cluster, without any state of before on this machine."""
         self.starts += 1
-        state = {"state.dir": str(self.folder / f"{self.name}-{self.starts}.state")}
+        state = {"state.dir": str(self._at(self.starts, ".state"))}
         configs = {**at, **self.configs, **(state if self.kind == "streams" else {})}
         jars = distribution.fetch_for_benchmarks(
-            f"streams-{distribution.NEWEST}",
-            [("org.apache.kafka", "kafka-streams", distribution.NEWEST), distribution.LOG4J],
+            f"streams-{self.version}",
+            [("org.apache.kafka", "kafka-streams", self.version), distribution.LOG4J],
         )
         words = [f"{name}={value}" for name, value in configs.items()]
-        out = self.folder / f"{self.name}-{self.starts}"
-        with out.with_suffix(".out").open("wb") as said, out.with_suffix(".err").open("wb") as err:
+        out, err = self._at(self.starts, ".out"), self._at(self.starts, ".err")
+        program = "StreamsApplication" if self.kind == "streams" else "Application"
+        with out.open("wb") as said, err.open("wb") as errors:
             self._process = subprocess.Popen(
                 [
                     str(java.find()), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-                    "-cp", f"{jars}/*", str(_PROGRAM),
+                    "-cp", f"{jars}/*", str(_PROGRAMS / f"{program}.java"),
                     self.kind, self.name, self.source, self.output, *words,
                 ],
-                stdin=subprocess.PIPE, stdout=said, stderr=err,
+                stdin=subprocess.PIPE, stdout=said, stderr=errors,
             )  # fmt: skip
         self.check()
+
+    def _at(self, start: int, suffix: str) -> Path:
+        return self.folder / f"{self.name}-{self.instance}{start}{suffix}"
 
     def stop(self) -> None:
         """Let it end in good order."""

@@ -9,20 +9,12 @@ import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.apache.kafka.common.serialization.Serdes;
-import org.apache.kafka.streams.KafkaStreams;
-import org.apache.kafka.streams.StreamsBuilder;
-import org.apache.kafka.streams.kstream.Consumed;
-import org.apache.kafka.streams.kstream.Grouped;
-import org.apache.kafka.streams.kstream.Materialized;
-import org.apache.kafka.streams.kstream.Produced;
 
 /**
  * Applications that only Kafka's own clients can be: `Application KIND NAME INPUT OUTPUT key=value...`.
  *
- * <p>`streams` counts the records of INPUT by the part of their value before ":" into OUTPUT; `share` accepts and
- * prints each value of INPUT; `consume` prints and commits them as a consumer of a group, with the highest leader epoch
- * that it saw. They end when their standard input ends.
+ * <p>`share` accepts and prints each value of INPUT; `consume` prints and commits them as a consumer of a group, with the
+ * highest leader epoch that it saw. They end when their standard input ends.
  */
 public final class Application {
     public static void main(String[] arguments) throws Exception {
@@ -31,38 +23,11 @@ public final class Application {
             String[] pair = arguments[at].split("=", 2);
             properties.put(pair[0], pair[1]);
         }
-        if (arguments[0].equals("streams")) {
-            streams(arguments[1], arguments[2], arguments[3], properties);
-        } else if (arguments[0].equals("consume")) {
+        if (arguments[0].equals("consume")) {
             consume(arguments[1], arguments[2], properties);
         } else {
             share(arguments[1], arguments[2], properties);
         }
-    }
-
-    private static void streams(String name, String input, String output, Properties properties) {
-        properties.put("application.id", name);
-        properties.put("replication.factor", "1");
-        properties.put("commit.interval.ms", "200");
-        properties.put("statestore.cache.max.bytes", "0");
-        StreamsBuilder builder = new StreamsBuilder();
-        builder.stream(input, Consumed.with(Serdes.ByteArray(), Serdes.String()))
-            .groupBy((key, value) -> value.split(":")[0], Grouped.with("byword", Serdes.String(), Serdes.String()))
-            .count(Materialized.as("counts"))
-            .toStream()
-            .mapValues(String::valueOf)
-            .to(output, Produced.with(Serdes.String(), Serdes.String()));
-        KafkaStreams streams = new KafkaStreams(builder.build(), properties);
-        streams.setUncaughtExceptionHandler(error -> {
-            System.out.println("FAILED " + error);
-            return org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse
-                .SHUTDOWN_CLIENT;
-        });
-        streams.setStateListener((now, before) -> System.out.println("STATE " + now));
-        streams.start();
-        end();
-        streams.close(Duration.ofSeconds(30));
-        System.out.println("ENDED");
     }
 
     private static void share(String name, String input, Properties properties) throws Exception {

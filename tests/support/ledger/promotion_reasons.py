@@ -73,6 +73,16 @@ PROMOTIONS = {
     Reason.of(ReasonCode.PROMOTE_GROUP_KIND, group="share group readers", kind="share"): (
         "share group readers reads the topics, and groups of kind share are not moved yet"
     ),
+    Reason.of(ReasonCode.PROMOTE_GROUP_KIND, group="streams group app", kind="streams", why="no"): (
+        "streams group app reads the topics, and groups of kind streams are not moved here: no"
+    ),
+    Reason.of(
+        ReasonCode.PROMOTE_STREAMS_TOPICS, group="group app", topics="app-counts-changelog"
+    ): (
+        "group app is a Kafka Streams application that keeps its state, or what waits between its"
+        " steps, in app-counts-changelog, which would not move with it: let the link copy them"
+        " (`topics.include`), and promote them together"
+    ),
     Reason.of(ReasonCode.PROMOTE_TOGETHER, group="group readers", topic="orders"): (
         "group readers also reads topic orders; both must move together"
     ),

@@ -48,3 +48,7 @@ StreamsGroupHeartbeatRequest = _message("StreamsGroupHeartbeatRequest")
 """Lets an application join, stay in, or leave a Streams group, and tells its topology."""
 StreamsGroupHeartbeatResponse = _message("StreamsGroupHeartbeatResponse")
 """The epoch that a member of a Streams group has then, and its tasks."""
+StreamsGroupDescribeRequest = _message("StreamsGroupDescribeRequest")
+"""Asks for the members and the topology of Streams groups."""
+StreamsGroupDescribeResponse = _message("StreamsGroupDescribeResponse")
+"""The members of Streams groups with their tasks, and the topics of their applications."""

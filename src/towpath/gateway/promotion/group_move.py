@@ -175,13 +175,11 @@ class GroupMove:
             UndoneError: Somebody is a member there who did not come through a gateway.
         """
         groups = self._link.target.groups
-        patience = Deadline.after(MEMBERS)
+        patience, moving = Deadline.after(MEMBERS), {each.name for each in self._scope.groups}
         while True:
             listing = groups.listed()
-            there = [
-                each
-                for each in listing.groups.values()
-                if each.group in self._scope.groups and each.has_members
+            there = [  # of whatever kind: offsets alone make a classic group
+                each for name, each in listing.groups.items() if name in moving and each.has_members
             ]
             if not there:
                 return
@@ -194,8 +192,8 @@ class GroupMove:
                 if each.group.name in names
             }
             groups.leave(led_away)
-            if others:
-                self._at.require(patience, missed(ReasonCode.PROMOTE_MEMBERS_THERE, others))
+            late = missed(ReasonCode.PROMOTE_MEMBERS_THERE, others or names)
+            self._at.require(patience, late)
             time.sleep(_NAP)
 
     def _write(self, wanted: Offsets) -> None:

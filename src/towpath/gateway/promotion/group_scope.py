@@ -12,6 +12,7 @@ from towpath.gateway.promotion.fleet import FleetFacts
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import committed_by, groups_by_place, runs
 from towpath.gateway.transaction_routes import SeenTransactional
+from towpath.groups.left_behind import streams_topics
 from towpath.ledger.link import OpenLink
 from towpath.model.amounts import counted
 from towpath.model.groups import ClientGroup, Commit, GroupKind
@@ -60,6 +61,7 @@ def group_scope(
     topics, waiting = at.call(lambda: {*routes.topics}), facts.waiting
     promoted = at.book.promoted_groups()
     scope, listing = GroupScope(), link.source.groups.listed()
+    applications = streams_topics(names, link.source.topics.describe())
     scope.forbidden += [error.reason for error in listing.failed.values()]
     for name in names:
         state = listing.groups.get(name)
@@ -71,9 +73,11 @@ def group_scope(
             why = "the link does not have it (`groups.include`)"
         elif state is None and name not in waiting:
             why = "the source does not have it, and no member of it waits at a gateway"
+        elif state is not None and (group.kind is GroupKind.STREAMS or name in applications):
+            why = "Kafka Streams restores state from its topics, so it moves with these"
         if why:
             scope.forbidden.append(_no(name, why))
-        elif group.kind is not GroupKind.CONSUMER:
+        elif group.kind is GroupKind.SHARE:
             kind = str(group.kind)
             scope.forbidden.append(
                 Reason.of(ReasonCode.PROMOTE_GROUP_KIND, group=str(group), kind=kind)

@@ -207,7 +207,7 @@ def _is_over(state: ProducerState) -> bool:
 
 
 def of_groups(reads: Mapping[ClientGroup, Set[TopicName]], topics: Set[TopicName]) -> list[Reason]:
-    """Return the reasons by which consumer groups cannot move.
+    """Return the reasons by which groups cannot move.
 
     Args:
         reads: The topics that each group subscribes to or has offsets in.
@@ -215,7 +215,7 @@ def of_groups(reads: Mapping[ClientGroup, Set[TopicName]], topics: Set[TopicName
     """
     found = []
     for group in sorted(group for group, read in reads.items() if read & topics):
-        if group.kind is not GroupKind.CONSUMER:
+        if group.kind is GroupKind.SHARE:
             found.append(
                 Reason.of(ReasonCode.PROMOTE_GROUP_KIND, group=str(group), kind=str(group.kind))
             )
@@ -225,6 +225,30 @@ def of_groups(reads: Mapping[ClientGroup, Set[TopicName]], topics: Set[TopicName
             for topic in sorted(reads[group] - topics)
         ]
     return found
+
+
+def of_streams(
+    groups: Iterable[ClientGroup],
+    inner: Mapping[ClientGroup, Set[TopicName]],
+    topics: Set[TopicName],
+    barred: Reason | None,
+) -> Iterator[Reason]:
+    """Yield the reasons by which Streams applications cannot move.
+
+    Args:
+        groups: All groups that would move.
+        inner: The topics that Kafka Streams keeps for them.
+        topics: The topics that move.
+        barred: Why no Streams group can go on where they would, `None` where it can.
+    """
+    for group in groups:
+        left = sorted(inner.get(group, frozenset()) - topics)
+        if left:
+            code = ReasonCode.PROMOTE_STREAMS_TOPICS
+            yield Reason.of(code, group=str(group), topics=", ".join(left))
+        if barred is not None and group.kind is GroupKind.STREAMS:
+            code, kind = ReasonCode.PROMOTE_GROUP_KIND, str(group.kind)
+            yield Reason.of(code, group=str(group), kind=kind, why=barred)
 
 
 def of_commits(commits: Mapping[ClientGroup, Mapping[TopicPartition, Commit]]) -> Iterator[Reason]:

@@ -11,6 +11,7 @@ from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
 from towpath.gateway.producer_eras import FIRST_ID, is_adopted
 from towpath.gateway.promotion import obstacles
 from towpath.gateway.promotion.committed_groups import CommittedGroups, committed_groups
+from towpath.gateway.promotion.streams_topics import barred, inner_topics
 from towpath.gateway.promotion.transaction_obstacles import of_transactional
 from towpath.gateway.promotion.transaction_scope import (
     OFFSETS,
@@ -196,12 +197,8 @@ def _groups(link: OpenLink, scope: PromotionScope, *, back: bool) -> GroupListin
     listing = link.source.groups.listed()
     failed = [*listing.failed.values()]
     scope.forbidden += [each.reason for each in failed]
-    reads = _read_by(link, listing, scope, back=back)
-    scope.forbidden += obstacles.of_groups(reads, scope.topics.keys())
     scope.groups = {
-        group: listing.groups[group.name]
-        for group, topics in sorted(reads.items())
-        if topics & scope.topics.keys()
+        group: listing.groups[group.name] for group in _moving(link, listing, scope, back=back)
     }
     scope.others = frozenset(listing.groups.keys() - {group.name for group in scope.groups})
     return listing
@@ -218,13 +215,31 @@ def take_in_new(link: OpenLink, scope: PromotionScope, *, back: bool) -> Set[str
     new = {name: each for name, each in listing.groups.items() if name not in known}
     if not new:
         return frozenset()
-    reads = _read_by(link, GroupListing(new, listing.failed), scope, back=back)
-    scope.forbidden += obstacles.of_groups(reads, scope.topics.keys())
-    moving = {group for group, topics in reads.items() if topics & scope.topics.keys()}
-    scope.groups |= {group: new[group.name] for group in sorted(moving)}
+    moving = _moving(link, GroupListing(new, listing.failed), scope, back=back)
+    scope.groups |= {group: new[group.name] for group in moving}
     names = frozenset(group.name for group in moving)
     scope.others |= new.keys() - names
     return names
+
+
+def _moving(
+    link: OpenLink, listing: GroupListing, scope: PromotionScope, *, back: bool
+) -> list[ClientGroup]:
+    """Return the groups that move with the topics; note those that forbid it."""
+    topics = scope.topics.keys()
+    inner = inner_topics(
+        link.source, (each for name, each in listing.groups.items() if name not in scope.settled)
+    )
+    reads = _read_by(link, listing, scope, back=back)
+    for group, theirs in inner.items():  # all of an application move, or none
+        if theirs & topics:
+            reads[group] = reads.get(group, set()) | (theirs & topics)
+    outer = {group: read - inner.get(group, frozenset()) for group, read in reads.items()}
+    moving = sorted(group for group, read in reads.items() if read & topics)
+    wanted = {group: outer[group] | (reads[group] & topics) for group in moving}
+    scope.forbidden += obstacles.of_groups(wanted, topics)
+    scope.forbidden += obstacles.of_streams(moving, inner, topics, barred(link.target, moving))
+    return moving
 
 
 def _read_by(

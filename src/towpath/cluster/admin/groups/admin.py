@@ -96,7 +96,7 @@ class GroupAdmin:
         return share_marks(self._control, known, self._deadline()) if known else {}
 
     def members(self, groups: Iterable[GroupState]) -> Members:
-        """Return the members of consumer groups."""
+        """Return the members of groups of any type."""
         return members(self._control, groups, self._deadline())
 
     def leave(

@@ -11,13 +11,23 @@ from towpath.cluster.admin.groups.brokers import ask_each
 from towpath.cluster.admin.groups.listing import GroupState
 from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import Control
-from towpath.cluster.messages import ConsumerGroupHeartbeatRequest
+from towpath.cluster.messages import (
+    ConsumerGroupHeartbeatRequest,
+    ShareGroupHeartbeatRequest,
+    StreamsGroupHeartbeatRequest,
+)
 from towpath.cluster.metadata import Answers
 from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup
 from towpath.runtime.deadline import Deadline
 
 _LEAVE = -1
+_BEATS: Mapping[str, Any] = {
+    "consumer": ConsumerGroupHeartbeatRequest,
+    "share": ShareGroupHeartbeatRequest,
+    "streams": StreamsGroupHeartbeatRequest,
+}
+"""The heartbeat of each type of group but the classic one."""
 _GONE = frozenset({0, 25, 69})
 """Kafka's codes UNKNOWN_MEMBER_ID and GROUP_ID_NOT_FOUND: it is not there any more."""
 
@@ -41,11 +51,9 @@ def leave(
 
 def _leave(control: Control, group: GroupState, member: str, deadline: Deadline) -> None:
     what, name = f"taking a member out of {group.group}", group.group.name
-    request: Any
-    if group.type.lower() == "consumer":
-        request = ConsumerGroupHeartbeatRequest(
-            group_id=name, member_id=member, member_epoch=_LEAVE
-        )
+    beat = _BEATS.get(group.type.lower())
+    if beat is not None:
+        request = beat(group_id=name, member_id=member, member_epoch=_LEAVE)
         code = control.ask(group.coordinator, request, deadline, what).error_code
     else:
         identity = LeaveGroupRequest.MemberIdentity(member_id=member, group_instance_id=None)

@@ -1,0 +1,151 @@
+"""Kafka Streams applications move to the target and back, and count each record once."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.clients.applications import JavaApplication, Writer
+from tests.support.clients.gateways import bootstrap_of, promoted, reverted, served, turned_round
+from tests.support.here import Here
+from tests.support.kafka import consume, create_topic, wait_until
+from tests.support.links import Link, end
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
+PARTITIONS = 2
+FORMS = [
+    ("4.4.0", "streams", "at_least_once"),
+    ("4.4.0", "streams", "exactly_once_v2"),
+    ("4.4.0", "classic", "at_least_once"),
+    ("4.4.0", "classic", "exactly_once_v2"),
+    ("3.9.2", "classic", "at_least_once"),
+    ("3.9.2", "classic", "exactly_once_v2"),
+]
+
+
+class Counting:
+    """A Streams application of two instances that counts what a writer writes.
+
+    Args:
+        link: The link, whose topics all of it has.
+        version: The version of Kafka Streams.
+        protocol: The protocol of its group.
+        guarantee: What it guarantees.
+    """
+
+    def __init__(self, link: Link, version: str, protocol: str, guarantee: str) -> None:
+        self.link = link
+        at = link.source.bootstrap
+        self.topic = create_topic(at, f"{link.name}.words", PARTITIONS)
+        self.counts = create_topic(at, f"{link.name}.counts", PARTITIONS)
+        configs = {"auto.offset.reset": "earliest", "processing.guarantee": guarantee}
+        if protocol == "streams":
+            configs["group.protocol"] = protocol
+        else:
+            configs |= {"session.timeout.ms": "10000", "heartbeat.interval.ms": "1000"}
+        self.parts = [
+            JavaApplication(
+                link.folder, "streams", f"{link.name}-app", self.topic, self.counts, configs,
+                version, instance=name,
+            )
+            for name in ("a", "b")
+        ]  # fmt: skip
+        self.writer = Writer(self.topic, PARTITIONS)
+
+    def start(self) -> None:
+        """Begin through the gateway."""
+        at = {"bootstrap.servers": bootstrap_of(self.link)}
+        self.writer.start(at)
+        for each in self.parts:
+            each.start(at)
+
+    def results(self, of: str) -> dict[str, list[int]]:
+        """Return the counts of each word on a cluster, as they follow each other."""
+        found = defaultdict[str, list[int]](list)
+        for each in consume(of, self.counts, range(PARTITIONS)):
+            found[(each.key or b"").decode()].append(int(each.value or 0))
+        return found
+
+    def go_on(self, of: str) -> None:
+        """Wait until it has counted some more."""
+
+        def counted() -> int:
+            for each in self.parts:
+                each.check()
+            return sum(map(len, self.results(of).values()))
+
+        known = counted()
+        wait_until(lambda: counted() > known + 60, f"it counts: {self.said}", 120)
+
+    @property
+    def said(self) -> list[str]:
+        """What its instances said last."""
+        return [each.said[-800:] for each in self.parts]
+
+    def wait_until_ready(self, here: Here) -> None:
+        """Wait until nothing forbids a promotion: the link copies all topics."""
+
+        def reasons() -> list[dict[str, str]]:
+            found = here("promote", str(self.link.file), "--dry-run", "-o", "json").json["reasons"]
+            return [*found]
+
+        wait_until(lambda: not reasons(), "nothing forbids it", 240)
+
+    def require_all_topics(self, here: Here) -> None:
+        """Fail unless a promotion without its inner topics is refused by name."""
+        told = here(
+            "promote", str(self.link.file), "--topics", self.topic, "--dry-run", "-o", "json"
+        ).json
+        said = {each["code"]: each["text"] for each in told["reasons"]}
+        assert f"{self.link.name}-app-counts-changelog" in said["PROMOTE_STREAMS_TOPICS"]
+        assert f"{self.link.name}-app-byword-repartition" in said["PROMOTE_STREAMS_TOPICS"]
+
+    def end(self, of: str) -> None:
+        """End the writer, and the application once it has counted all; fail unless all is once."""
+        self.writer.stop()
+        wanted = Counter(value.split(b":")[0].decode() for value in self.writer.delivered)
+        right = {word: [*range(1, count + 1)] for word, count in wanted.items()}
+        done: Callable[[], bool] = lambda: all(  # noqa: E731
+            max(found, default=0) >= wanted[word] for word, found in self.results(of).items()
+        )
+        wait_until(done, f"all is counted: {self.said}", 120)
+        for each in self.parts:
+            each.stop()
+        assert self.results(of) == right, "each record is counted once, and in order"
+
+    def kill(self) -> None:
+        """Leave nothing of it behind."""
+        self.writer.leave()
+        for each in self.parts:
+            each.kill()
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("version", "protocol", "guarantee"), FORMS)
+def test_a_streams_application_moves_and_comes_back(
+    gateway_link: Link, here: Here, version: str, protocol: str, guarantee: str
+) -> None:
+    link = gateway_link
+    run = link.run_inside()
+    served(link)
+    application = Counting(link, version, protocol, guarantee)
+    try:
+        application.start()
+        application.go_on(link.source.bootstrap)
+        application.wait_until_ready(here)
+        application.require_all_topics(here)
+        there = promoted(here, link)
+        application.go_on(link.target.bootstrap)
+        begun = end(link.source, application.counts)
+        run = turned_round(link)
+        wait_until(
+            lambda: end(link.source, application.counts) > begun, f"it copies back: {run.said}", 240
+        )
+        back = reverted(here, link)
+        application.go_on(link.source.bootstrap)
+        application.end(link.source.bootstrap)
+    finally:
+        application.kill()
+    print(f"{version} {protocol} {guarantee}: {there} {back}")  # noqa: T201
