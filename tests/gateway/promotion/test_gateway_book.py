@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.links import Link
+from towpath.gateway.promotion.deciding import UndecidedError, decide
 from towpath.gateway.promotion.gateway_book import GatewayBook
 from towpath.gateway.promotion.promotion_requests import ask, withdraw
 from towpath.ledger.entries import GatewaySign, Promoted, Promotion, PromotionStage
@@ -159,3 +160,34 @@ def test_what_moved_stays_known_when_the_books_of_the_link_are_removed(
     after.begin()
     assert [*after.promoted] == ["one"]
     after.end()
+
+
+@pytest.mark.soak
+def test_a_gateway_that_is_stopped_while_the_target_is_away_decides_nothing(
+    tmp_path: Path, source: SharedCluster, lone: SharedCluster, new_name: Callable[[str], str]
+) -> None:
+    """It may have been decided: whoever comes next finds out, so nothing may be released."""
+    made = Link(tmp_path, source, lone, new_name("stopped"), timeout="2s")
+    stop, found = threading.Event(), list[BaseException]()
+    with open_link(load(made.file)) as link:
+        link.prepare()
+        book = GatewayBook(link)
+        book.begin()
+
+        def go() -> None:
+            try:
+                decide(book, record(link, "undecided"), stop)
+            except BaseException as error:  # noqa: BLE001  # looked at below
+                found.append(error)
+
+        thread = threading.Thread(target=go)
+        lone.pause(1)
+        try:
+            thread.start()
+            thread.join(8)
+            assert thread.is_alive(), "it waits for the target as long as it serves"
+            stop.set()
+            thread.join(60)
+        finally:
+            lone.resume(1)
+        assert [type(each) for each in found] == [UndecidedError]

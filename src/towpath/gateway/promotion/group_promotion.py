@@ -59,7 +59,7 @@ class GroupPromotion:
         self._require_same(offsets)
         self._reach(PromotionStep.WRITTEN)
         record = self._record()
-        decide(self._at.book, record)
+        decide(self._at.book, record, self._at.stop)
         self._at.call(lambda: self._moved(record))
         self._reach(PromotionStep.DECIDED)
         return replace(

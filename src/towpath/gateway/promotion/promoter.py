@@ -13,6 +13,7 @@ from towpath.access.topic_writers import told_writers
 from towpath.gateway.cluster_greeting import versions_of
 from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.promotion.automatic_promotion import Readiness
+from towpath.gateway.promotion.deciding import UndecidedError
 from towpath.gateway.promotion.fleet import FleetFacts
 from towpath.gateway.promotion.gateway_book import done_state
 from towpath.gateway.promotion.group_promotion import GroupPromotion
@@ -195,7 +196,11 @@ class Promoter:
         )
 
     def promote(self, asked: Promotion) -> Promotion | None:
-        """Carry out a promotion or undo it; return its outcome, `None` if it was withdrawn."""
+        """Carry out a promotion or undo it; return its outcome, `None` if it was withdrawn.
+
+        Raises:
+            UndecidedError: The gateway shall end, and it is not known what became of it.
+        """
         at, scope, link = self._at, PromotionScope({}), self._at.link
         self._facts = FleetFacts()
         with ExitStack() as stack:
@@ -248,6 +253,7 @@ class Promoter:
 
         Raises:
             TowpathError: A cluster does not answer, and nothing has changed.
+            UndecidedError: The gateway shall end, and it is not known what became of it.
         """
         at, mirror = self._at, self._mirror
         if mirror is None:
@@ -295,18 +301,27 @@ class Promoter:
         return frozenset(elsewhere(self._at.link, names, map(TopicName, promoted)))
 
     def _tried(self, asked: Promotion, scope: PromotionScope, link: OpenLink) -> Promotion:
+        is_known = True
         try:
             return PromotionAttempt(self._at, asked, scope, link).go()
+        except UndecidedError:
+            is_known = False
+            raise
         except UndoneError as error:
             return self._failed(asked, error.why)
         except TowpathError as error:
             return self._failed(asked, error.reason)
         finally:
-            record = self._at.book.promoted.get(asked.name)
-            self._release(asked.name, record)
-            if record is not None:
-                self._taken.add(record.name)
-                self._open.append(record)
+            if is_known:
+                self._settled(asked)
+
+    def _settled(self, asked: Promotion) -> None:
+        """Let everything go on, and keep in mind what moved."""
+        record = self._at.book.promoted.get(asked.name)
+        self._release(asked.name, record)
+        if record is not None:
+            self._taken.add(record.name)
+            self._open.append(record)
 
     def _failed(self, asked: Promotion, why: Reason) -> Promotion:
         asked = self._at.book.newest(asked)

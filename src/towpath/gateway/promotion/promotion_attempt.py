@@ -83,6 +83,7 @@ class PromotionAttempt:
         Raises:
             UndoneError: It cannot be done now; whoever calls lets everything go on as before.
             TowpathError: A cluster failed; likewise.
+        UndecidedError: The gateway shall end, and it is not known; everything stays held.
         """
         section = self._at.link.config.gateway
         assert section is not None  # noqa: S101  # a gateway runs
@@ -109,7 +110,7 @@ class PromotionAttempt:
         ends = self._tail()
         record = self._asked_in_time(lambda: self._record(ends))
         self._require_time("all was ready")
-        decide(self._book, record)
+        decide(self._book, record, self._at.stop)
         self._at.call(lambda: self._at.part.moved(record))
         freed = time.monotonic()
         self._reach(PromotionStep.DECIDED)

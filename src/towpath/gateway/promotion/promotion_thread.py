@@ -11,6 +11,7 @@ from dataclasses import replace
 from towpath.gateway.gateway_counts import MoveCounts
 from towpath.gateway.promotion.automatic_groups import AutomaticGroups
 from towpath.gateway.promotion.automatic_promotion import AutomaticPromotion
+from towpath.gateway.promotion.deciding import UndecidedError
 from towpath.gateway.promotion.fleet_follower import FleetFollower
 from towpath.gateway.promotion.gateway_book import GatewayBook, done_state
 from towpath.gateway.promotion.promoter import Promoter
@@ -147,6 +148,8 @@ class PromotionThread:
                     self._promoter.pulse()
                     self._tell(self._promoter.refresh())
                     self._do_waiting()
+            except UndecidedError:  # the gateway ends, and the next one tells
+                return
             except TowpathError as error:
                 self._tell([error.reason])
                 self._stop.wait(_AGAIN)

@@ -140,5 +140,5 @@ class UnplacedIdMoves:
             by=link.name,
             transactional=tuple(each.moved(states) for each in move.alone()),
         )
-        decide(at.book, record)
+        decide(at.book, record, at.stop)
         at.call(lambda: at.gateway.routes.move(record))
