@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -27,6 +28,12 @@ from towpath.model.nouns import ProducerId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.plan.lease import last_signs
 from towpath.runtime.clock import now_ms
+from towpath.runtime.deadline import Deadline
+
+_AHEAD = 10_000
+"""Milliseconds by which the clock of a run may be ahead."""
+_BEATS, _LOOK = 6.0, 0.2
+"""Seconds within which a run that lives gives a sign of life: it does so every two."""
 
 
 @dataclass(slots=True)
@@ -127,10 +134,25 @@ def scope_of(
 
 
 def runs(link: OpenLink) -> bool:
-    """Return whether a run of the link lives."""
+    """Return whether a run of the link lives.
+
+    Where its heartbeat is not of now, one of both clocks may be wrong: then the next one tells.
+    """
     # A reader that has read before would find only what came since, so nothing for a second or two.
-    session, _ = last_signs(link.ledger.another(), link.name)
-    return session is not None and RunLife.of(session).state is Life.ALIVE
+    reader = link.ledger.another()
+    session, _ = last_signs(reader, link.name)
+    if session is None:
+        return False
+    life, ahead = RunLife.of(session).state, session.beat - now_ms()
+    if life in {Life.ENDED, Life.DEAD} or (life is Life.ALIVE and ahead < _AHEAD):
+        return life is Life.ALIVE
+    patience = Deadline.after(_BEATS)
+    while not patience.over:
+        time.sleep(_LOOK)
+        session, _ = last_signs(reader, link.name)
+        if session is not None:
+            return not session.over
+    return False
 
 
 def _producers(
