@@ -101,6 +101,7 @@ def test_each_count_has_its_series() -> None:
         'towpath_gateway_silent_seconds_sum{way="revert"} 0.5',
         'towpath_gateway_troubles_total{code="PROMOTE_STRAY"} 1.0',
         'towpath_gateway_troubles_total{code="PROMOTE_OPEN"} 0.0',
+        'towpath_gateway_troubles_total{code="PROMOTE_CONFIGS"} 0.0',
         'towpath_gateway_troubles_total{code="ERROR"} 1.0',
         "towpath_gateway_source_away 1.0",
     } <= lines

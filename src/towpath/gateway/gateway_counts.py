@@ -21,6 +21,7 @@ _CODES = tuple(
         ReasonCode.PROMOTE_STRAY,
         ReasonCode.PROMOTE_GROUP_STRAY,
         ReasonCode.PROMOTE_OPEN,
+        ReasonCode.PROMOTE_CONFIGS,
         ReasonCode.ERROR,
     )
 )

@@ -144,6 +144,10 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f" such as {member}; they read there what the group reads on the target"
         ),
         ReasonCode.PROMOTE_OPEN: lambda text: f"the link may still write promoted topics: {text}",
+        ReasonCode.PROMOTE_CONFIGS: lambda topic, configs, why: (
+            f"topic {topic} has moved without configs that the link had held back, as {why}; set"
+            f" {configs} on it"
+        ),
     }
 )
 """What makes the sentence of each code; its parameters are the values of the reason."""

@@ -150,6 +150,12 @@ PROMOTIONS = {
         "12 records of orders-0 came to the source after it had moved, by a client that does"
         " not use the gateway; they are not copied"
     ),
+    Reason.of(
+        ReasonCode.PROMOTE_CONFIGS, topic="orders", configs="retention.ms=1000", why="no right"
+    ): (
+        "topic orders has moved without configs that the link had held back, as no right; set"
+        " retention.ms=1000 on it"
+    ),
     Reason.of(ReasonCode.PROMOTE_OPEN, text="stop its run; target: away"): (
         "the link may still write promoted topics: stop its run; target: away"
     ),

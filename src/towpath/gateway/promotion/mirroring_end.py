@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from towpath.cluster.data.client import Client
+from towpath.gateway.promotion.final_configs import set_final
 from towpath.ledger.alive import this_host
 from towpath.ledger.entries import STATES_LEVEL, Cut, Promoted
 from towpath.ledger.link import OpenLink
@@ -52,7 +53,7 @@ def close_topics(link: OpenLink, record: Promoted) -> ClosedTopics:
 
     Runs read the state of a topic, and stop. A run that is frozen may have read it before: what it
     sends later is refused by the fences. Where the logs ended when the topics moved goes into the
-    ledger, too: there a link back begins.
+    ledger, too: there a link back begins. What the link holds back of the topics' configs is set.
 
     Args:
         link: The link that copied them.
@@ -75,6 +76,7 @@ def close_topics(link: OpenLink, record: Promoted) -> ClosedTopics:
         write_states(link, [*one_way.values()])
         link.ledger.append([*_cuts(link, record, one_way, by.at)])
         unfenced = _fence(link, [*one_way])
+        unset = set_final(link, one_way)
         ended = [
             each.fail_over(replace(by, at=now_ms()), lost=0, again=0)
             for each in one_way.values()
@@ -83,7 +85,7 @@ def close_topics(link: OpenLink, record: Promoted) -> ClosedTopics:
         write_states(link, ended)
     except TowpathError as error:
         return ClosedTopics([_trouble(f"stop its run; {error}")], again=True)
-    return ClosedTopics([*map(_trouble, unfenced)])
+    return ClosedTopics([*map(_trouble, unfenced), *unset])
 
 
 def _cuts(
