@@ -1,4 +1,4 @@
-"""The steps of a process at one of which it kills itself: before and behind calls that matter."""
+"""The steps of a process at one of which it kills or freezes itself: around calls that matter."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ class KillingSteps:
 
     Args:
         step: The number of that step; 0 for none.
+        number: The signal that the process sends itself there, `None` for none.
 
     Attributes:
         count: How many steps there were so far.
     """
 
-    def __init__(self, step: int) -> None:
-        self._step = step
+    def __init__(self, step: int, number: signal.Signals | None = signal.SIGKILL) -> None:
+        self._step, self._number = step, number
         self.count = 0
 
     def around(self, owner: Any, *names: str) -> None:
@@ -40,4 +41,8 @@ class KillingSteps:
     def _next(self) -> None:
         self.count += 1
         if self.count == self._step:
-            os.kill(os.getpid(), signal.SIGKILL)
+            self._happens()
+
+    def _happens(self) -> None:
+        if self._number is not None:
+            os.kill(os.getpid(), self._number)
