@@ -13,6 +13,7 @@ from tests.support.clusters.brokers import SharedCluster
 from tests.support.links import Link, a_run_elsewhere
 from towpath.gateway.promotion import promotion_scope
 from towpath.ledger import alive
+from towpath.ledger.ledger import SESSIONS
 from towpath.ledger.link import open_link
 from towpath.plan.lease import last_signs
 from towpath.runtime.clock import now_ms
@@ -45,7 +46,7 @@ def test_a_run_lives_whose_clock_is_another(
                 return
         [last] = [each for each in last_signs(link.ledger.another(), link.name)[:1] if each]
         killed = replace(last, over=False, host="another", beat=now_ms())
-        link.ledger.append([killed])  # nobody knows here that its process has ended
+        link.ledger.append([killed], SESSIONS)  # nobody knows here that its process has ended
         for module in (alive, promotion_scope):
             monkeypatch.setattr(module, "now_ms", lambda: now_ms() + wrong)
         assert promotion_scope.runs(link) is (wrong == 0), "it may live, as far as clocks tell"

@@ -29,9 +29,11 @@ class Traffic:
         sent: How many records each producer sent.
         waits: How long each record took until it was acknowledged, in seconds.
         read: Partition and offset of each record that members of a group read.
+        values: What these records are, by group.
         times: When, by group.
         security: How clients encrypt and log in.
         idempotent: Whether producers are.
+        rate: How many records a producer sends in a second.
     """
 
     bootstrap: str
@@ -40,9 +42,11 @@ class Traffic:
     sent: dict[int, int] = field(default_factory=dict)
     waits: list[float] = field(default_factory=list)
     read: dict[str, list[Read]] = field(default_factory=lambda: defaultdict(list))
+    values: dict[str, dict[Read, bytes]] = field(default_factory=lambda: defaultdict(dict))
     times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     security: dict[str, Any] = field(default_factory=dict)
     idempotent: bool = True
+    rate: int = RATE
     _writing: threading.Event = field(default_factory=threading.Event)
     _reading: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -91,7 +95,7 @@ class Traffic:
             return told
 
         while not self._writing.is_set():
-            while count < (time.monotonic() - begun) * RATE:
+            while count < (time.monotonic() - begun) * self.rate:
                 value, partition = VALUE.pack(number, count), count % PARTITIONS
                 on = delivered(time.monotonic())
                 producer.produce(self.topic, value, partition=partition, on_delivery=on)
@@ -113,7 +117,10 @@ class Traffic:
             if message.error() is not None:
                 self._told(message.error())
                 continue
-            self.read[group].append((message.partition() or 0, message.offset() or 0))
+            place, value = (message.partition() or 0, message.offset() or 0), message.value() or b""
+            if self.values[group].setdefault(place, value) != value:
+                self._told(f"another record at {place}")
+            self.read[group].append(place)
             self.times[group].append(time.monotonic())
         consumer.close()
 

@@ -1,0 +1,120 @@
+"""Promotions go well whatever is killed, frozen or elected in their middle."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.support.clients.moving import PARTITIONS
+from tests.support.clients.troubled import Scene, played
+from tests.support.clients.troubles import drawn, drawn_of_brokers, frozen_at, killed_at
+from tests.support.clusters.clusters import Clusters
+from tests.support.copying.chaos import soak_rounds
+from tests.support.here import Here
+from tests.support.kafka import PATIENCE, create_topic, wait_until
+from tests.support.links import Link, end
+from towpath.dev import ports
+
+pytestmark = [pytest.mark.broker, pytest.mark.soak]
+ROUNDS, BLOCK = 20, 12
+QUICK = {
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "500",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "6000",
+}
+
+
+def link_of(clusters: Clusters, folder: Path, name: str, brokers: int) -> Link:
+    """Return a link between clusters of so many brokers each."""
+    source, target = (
+        clusters.get(f"moving-{side}-{brokers}", brokers=brokers, properties=QUICK)
+        for side in ("from", "to")
+    )
+    first, *rest = (f"127.0.0.1:{each}" for each in ports.reserve(1 + 2 * brokers))
+    nodes, targets = (
+        ", ".join(f"{number}: '{at}'" for number, at in enumerate(found, 1))
+        for found in (rest[:brokers], rest[brokers:])
+    )
+    gateway = f"{{listen: '{first}', nodes: {{{nodes}}}, targets: {{{targets}}}, hold: 6s}}"
+    made = Link(folder, source, target, name, gateway=gateway, timeout="10s")
+    create_topic(source.bootstrap, f"{name}.stays", PARTITIONS)  # so never all are promoted
+    return made
+
+
+@pytest.fixture
+def troubled_link(
+    request: pytest.FixtureRequest,
+    clusters: Clusters,
+    tmp_path: Path,
+    new_name: Callable[[str], str],
+) -> Iterator[Link]:
+    made = link_of(clusters, tmp_path, new_name("trouble"), getattr(request, "param", 1))
+    yield made
+    for program in made.programs:
+        program.close()
+
+
+def topics_of(link: Link) -> Iterator[str]:
+    """Yield topics that the run has found, some at a time."""
+    admin, number = AdminClient({"bootstrap.servers": link.source.bootstrap}), 0
+    while True:
+        names = [f"{link.name}.{number + each}" for each in range(BLOCK)]
+        number += BLOCK
+        made = admin.create_topics([NewTopic(each, PARTITIONS, -1) for each in names])
+        for each in made.values():
+            each.result(PATIENCE)
+        wait_until(lambda: all(end(link.target, each) >= 0 for each in names), "all found", 120)  # noqa: B023
+        yield from names
+
+
+def tell(here: Here, what: str) -> None:
+    with here.shown.disabled():
+        print(what, flush=True)  # noqa: T201
+
+
+@pytest.mark.timeout(0)
+def test_promotions_go_well_whatever_happens_to_processes(
+    troubled_link: Link, here: Here, seed: int
+) -> None:
+    scene, topics = Scene(troubled_link, here), topics_of(troubled_link)
+    for number in range(soak_rounds() or ROUNDS):
+        dice = random.Random(f"{seed}:{number}")
+        told = played(scene, topics, dice, drawn(dice), transactions=True)
+        tell(here, f"round {number}: {told}")
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("troubled_link", [3], indirect=True)
+def test_promotions_go_well_whatever_happens_to_brokers(
+    troubled_link: Link, here: Here, seed: int
+) -> None:
+    scene, topics = Scene(troubled_link, here), topics_of(troubled_link)
+    for number in range(soak_rounds() or ROUNDS):
+        dice = random.Random(f"{seed}:{number}")
+        tell(here, f"round {number}: {played(scene, topics, dice, drawn_of_brokers(dice))}")
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
+@pytest.mark.parametrize("what", ["killed", "frozen"])
+def test_promotions_go_well_with_a_gateway_that_ends_or_freezes_around_any_write(
+    troubled_link: Link, here: Here, leads: bool, what: str
+) -> None:
+    """It ends with a write that does not come any more until the promotion is done."""
+    dice, number, is_over = random.Random(what), 0, False
+    scene, topics = Scene(troubled_link, here), topics_of(troubled_link)
+    while not is_over:
+        number += 1
+        trouble = killed_at(number, leads=leads) if what == "killed" else frozen_at(
+            number, dice.choice((1.0, 7.0)), leads=leads
+        )  # fmt: skip
+        told = played(scene, topics, dice, trouble)
+        is_over = not trouble.happened
+        tell(here, told)
+    assert number > 10, "there are many writes before"
