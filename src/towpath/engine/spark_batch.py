@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from towpath.engine.border import border
 from towpath.engine.watching import JobsWatch
-from towpath.model.foreign import leaving, printed
+from towpath.model.foreign import leaving
 
 T = TypeVar("T")
 
@@ -44,13 +43,7 @@ def run(
         name = f"towpath-{uuid.uuid4().hex}"
         spark.dataSource.register(_source(name, slices, work, schema))
         with JobsWatch(spark, on_done, stop, len(slices)):
-            try:
-                return spark.read.format(name).load().toArrow()
-            except Py4JJavaError as error:
-                if not stop.is_set():
-                    raise
-                # The JVM has answered: PySpark passes on as it is what a cancelled job raises.
-                raise RuntimeError(printed(str(error.java_exception))) from None
+            return spark.read.format(name).load().toArrow()
 
 
 def _source(

@@ -16,19 +16,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import datasource as api
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from towpath.engine.border import GONE
+from towpath.engine.border import border
 from towpath.engine.bounds import ColumnBound, Relation
 from towpath.engine.failure import OURS, of_spark
 from towpath.engine.watching import JobsWatch, OnDone
-from towpath.model.errors import QueryError, SparkLostError
-from towpath.model.foreign import leaving, printed
+from towpath.model.errors import QueryError
+from towpath.model.foreign import leaving
 
 _SETTINGS = {
     "spark.sql.runSQLOnFiles": "false",  # a query may read its tables, and no file of a machine
@@ -159,14 +158,13 @@ def _told() -> Iterator[None]:
         SparkLostError: The JVM is gone.
     """
     try:
-        yield
-    except PySparkException as error:
-        text = printed(str(error))
+        with border():
+            yield
+    except RuntimeError as error:
+        text = str(error)
         if OURS.search(text):
             raise of_spark(RuntimeError(text)) from None
         raise QueryError(_sentence(text)) from None
-    except GONE as error:
-        raise SparkLostError from error
 
 
 def _sentence(text: str) -> str:

@@ -10,9 +10,19 @@ import pytest
 
 from tests.support.copying.chaos import delete_topic
 from tests.support.here import Here
-from tests.support.kafka import Record, consume, create_topic, delete_before, produce, wait_for
+from tests.support.kafka import (
+    Record,
+    consume,
+    create_topic,
+    delete_before,
+    produce,
+    set_config,
+    topic_config,
+    wait_for,
+)
 from tests.support.transformed_link import QUERY, T0, TransformedLink, through_query
 from towpath.dev.broker import LocalCluster
+from towpath.runtime.clock import now_ms
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 NewName = Callable[[str], str]
@@ -242,3 +252,20 @@ def test_a_source_topic_that_was_deleted_is_told(link: TransformedLink, here: He
         ("stopped", ["SOURCE_TOPIC_DELETED"])
     ] * 2
     assert here.run(str(file), "--until-caught-up").code == 3
+
+
+@pytest.mark.soak
+def test_retention_stays_held_back_where_a_query_writes_older_times(
+    link: TransformedLink, here: Here
+) -> None:
+    set_config(link.source.bootstrap, link.topic, "retention.ms", "7200000")
+    file = link.write({"sql": "select value, timestamp - interval 1 day as timestamp from records"})
+    now = [Record(b"k", b"v%d" % n, (), now_ms(), partition=n % 2) for n in range(10)]
+    produce(link.source.bootstrap, link.topic, now)
+    assert here.run(str(file), "--until-caught-up").code == 3
+    planned = " ".join(here("plan", str(file)).out.split())
+    assert "10 offsets of the mirror topic have times that retention.ms does not reach" in planned
+    assert topic_config(link.target.bootstrap, link.clean, "retention.ms") == "-1"
+    link.write({"sql": "select value, timestamp from records"}, topics={"may_delete": [".*"]})
+    assert here.run(str(file), "--until-caught-up").code == 0
+    assert topic_config(link.target.bootstrap, link.clean, "retention.ms") == "7200000"

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 
 from towpath.dataframes.sink.options import column_problems
 from towpath.dataframes.source import make_active
+from towpath.engine.border import require_jvm
 from towpath.model.foreign import foreign, printed
 from towpath.settings import TransformConfig
 
@@ -102,6 +103,7 @@ class LinkQuery:
 
         Raises:
             LinkQueryError: It is wrong, moves rows between tasks, or makes no records.
+            SparkLostError: The JVM is gone.
         """
         try:
             made = self._made(frame)
@@ -110,6 +112,7 @@ class LinkQuery:
         except PySparkException as error:
             raise LinkQueryError(self._key, _said(error)) from None
         except Exception as error:  # noqa: BLE001, whatever the function of the user raises
+            require_jvm(self._spark)  # or it is no fault of the function
             raise LinkQueryError(self._key, f"{type(error).__name__}: {foreign(error)}") from None
         self._check(made)
         return made

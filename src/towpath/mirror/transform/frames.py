@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from towpath.engine.failure import of_spark
 from towpath.model.errors import ConfigError
 from towpath.settings import LinkConfig, TransformConfig, problem_at
 
@@ -52,8 +53,23 @@ class TransformFrames:
 
         Raises:
             ConfigError: It is.
+            SparkLostError: The JVM is gone.
+            TowpathError: Spark failed.
         """
-        self._made(self._frame(self.job((), {})))
+        try:
+            self._made(self._frame(self.job((), {})))
+        except RuntimeError as error:
+            raise of_spark(error) from error
+
+    def require_spark(self) -> None:
+        """Raise if Spark's JVM does not answer.
+
+        Raises:
+            SparkLostError: The JVM is gone.
+        """
+        from towpath.engine.border import require_jvm  # noqa: PLC0415, it needs Spark
+
+        require_jvm(self._spark)
 
     def run(self, job: TransformJob) -> None:
         """Read, transform and write the ranges of a batch.
@@ -123,8 +139,10 @@ class TransformFrames:
 
     def _frame(self, job: TransformJob) -> Any:
         from towpath.dataframes.transform.frames import frame_of  # noqa: PLC0415, it needs Spark
+        from towpath.engine.border import border  # noqa: PLC0415, likewise
 
-        return frame_of(self._spark, job)
+        with border():
+            return frame_of(self._spark, job)
 
     def _made(self, frame: Any) -> Any:
         return self._placed(lambda: self._query.of(frame))
@@ -132,9 +150,11 @@ class TransformFrames:
     def _placed(self, work: Callable[[], T]) -> T:
         """Return what some work returns; a query that is wrong is told with its place."""
         from towpath.dataframes.transform.query import LinkQueryError  # noqa: PLC0415, it needs Spark
+        from towpath.engine.border import border  # noqa: PLC0415, likewise
 
         try:
-            return work()
+            with border():
+                return work()
         except LinkQueryError as error:
             place = ("transform", error.key)
             if self._config.transform is None:

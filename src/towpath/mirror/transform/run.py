@@ -200,6 +200,7 @@ class _Transforming(LinkRun):
             while not (self._stop.is_set() or self._is_over()):
                 self._require_own()
                 if not self._turn(frames):
+                    frames.require_spark()  # which nobody asks for anything now
                     self._stop.wait(max(_LOOK, _SPARING * self._looked))
             self._look()
             if caught_up and not self._stop.is_set():

@@ -1,0 +1,60 @@
+"""Queries of links on a Spark whose JVM ends: that is no fault of the query."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.session.ended_jvm import Ended
+from towpath.mirror.transform.frames import TransformFrames
+from towpath.model.errors import ConfigError, SparkLostError
+from towpath.settings import LinkConfig
+
+FUNCTION = """
+def clean(frame):
+    return frame.where("key is not null")
+
+
+def wrong(frame):
+    raise OSError("no such file")
+"""
+
+
+def config(**transform: str) -> LinkConfig:
+    sides = {side: {"bootstrap": f"{side}:9092"} for side in ("source", "target")}
+    content = {**sides, "link": "l", "topics": {"include": ["a"]}, "transform": transform}
+    return LinkConfig.model_validate(content)
+
+
+@pytest.mark.parametrize("query", ["sql", "python"])
+@pytest.mark.parametrize("calls", range(7))
+def test_a_jvm_that_ends_is_told_as_such(
+    calls: int, query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("clean.py").write_text(FUNCTION)
+    wanted = {"sql": "select value from records", "python": "clean.py:clean"}
+    with pytest.raises(SparkLostError):
+        TransformFrames(Ended(calls), config(**{query: wanted[query]}), tmp_path / "l.yaml").check()
+
+
+def test_a_jvm_that_is_asked_for_nothing_is_missed_too(tmp_path: Path) -> None:
+    jvm = Ended(99)
+    frames = TransformFrames(jvm, config(sql="select value from records"), tmp_path / "l.yaml")
+    frames.require_spark()
+    jvm.end()
+    with pytest.raises(SparkLostError):
+        frames.require_spark()
+
+
+def test_what_a_function_raises_is_a_fault_of_the_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("clean.py").write_text(FUNCTION)
+    file = tmp_path / "l.yaml"
+    file.write_text("transform: {python: 'clean.py:wrong'}\n")
+    frames = TransformFrames(Ended(99), config(python="clean.py:wrong"), file)
+    with pytest.raises(ConfigError, match=r"transform\.python: OSError: no such file"):
+        frames.check()
