@@ -8,6 +8,7 @@ import google_crc32c
 import pytest
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.producer import AddOffsetsToTxnRequest
 
 from tests.support.clients.promoted_routes import (
     AT_SOURCE,
@@ -125,6 +126,32 @@ def test_a_connection_ends_behind_the_answer_that_partitions_are_elsewhere() -> 
     assert told.responses[0].partitions[0].error_code == 6
     assert not fetched(AT_SOURCE, adopts=False).last
     assert not fetched(LEADER, adopts=True).last
+
+
+def stepped(message: Any, version: int, *, adopts: bool) -> RequestStep:
+    """Return what becomes of a request of a client that is logged in to the source."""
+    routes, nodes = promoted(), RelayedNodes("h", 1, {}, lambda *_: None)
+    routes.transactions.is_whole = True
+    answers = dict.fromkeys(Cluster, AnswerChanges(nodes, SHOWN))
+    how = OwnAnswers(KINDS), answers, routes, lambda: None
+    frame = framed(message, version)
+    found = Steering(*how, logins=True, adopts=adopts).step(frame, head(frame), Client(AT_SOURCE))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("adopts", [True, False])
+def test_so_does_one_on_which_records_or_transactions_come_that_belong_elsewhere(
+    adopts: bool,
+) -> None:
+    begins = AddOffsetsToTxnRequest(
+        transactional_id="app", producer_id=5, producer_epoch=3, group_id="g"
+    )
+    for message, version in ((produce(["moved"], 10), 9), (begins, 3)):
+        found = stepped(message, version, adopts=adopts)
+        assert found.own is not None
+        assert found.last is adopts
+    assert not stepped(produce(["stays"], 0), 9, adopts=adopts).last
 
 
 # Producers with ids of the source

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.clients.gateways import all_read, begin_clients, go_on, promoted, served
+from tests.support.clients.gateways import adopted, all_read, begin_clients, go_on, promoted, served
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.clients.moving_java import JavaTraffic, configs_of
 from tests.support.clusters.brokers import SharedCluster
@@ -22,15 +22,6 @@ INFORMED = ("Connect to", "Disconnected", "_ALL_BROKERS_DOWN")
 """What librdkafka tells of an address that leads nowhere for a moment."""
 
 
-def adopting(link: Link) -> str:
-    """Let the gateway take over the addresses that clients know; return these."""
-    told = proxied(link).through("PROXIED").bootstrap
-    first, _, rest = link.gateway.partition(", nodes: {")
-    node, _, rest = rest.partition("}")
-    link.gateway = f"{first}, adopt: true, nodes: {{{node.split(':')[0]}: '{told}'}}{rest}"
-    return told
-
-
 def proxied(link: Link) -> SharedCluster:
     assert isinstance(link.source, SharedCluster)
     return link.source
@@ -42,7 +33,7 @@ def proxied(link: Link) -> SharedCluster:
 def test_running_java_clients_come_and_move(
     gateway_link: Link, here: Here, version: str, protocols: list[str]
 ) -> None:
-    link, bootstrap = gateway_link, adopting(gateway_link)
+    link, bootstrap = gateway_link, adopted(gateway_link)
     topic = create_topic(link.source.bootstrap, f"{link.name}.adopted", PARTITIONS)
     address, run = Proxy(proxied(link)), link.run_inside()
     groups = {f"{link.name}-{each}": configs_of(each) for each in protocols}
@@ -69,7 +60,7 @@ def test_running_java_clients_come_and_move(
 
 
 def test_running_librdkafka_clients_come_and_move(gateway_link: Link, here: Here) -> None:
-    link, bootstrap = gateway_link, adopting(gateway_link)
+    link, bootstrap = gateway_link, adopted(gateway_link)
     topic = create_topic(link.source.bootstrap, f"{link.name}.adopted", PARTITIONS)
     address, run = Proxy(proxied(link)), link.run_inside()
     traffic = Traffic(bootstrap, topic)

@@ -39,6 +39,8 @@ class ProduceSteering:
         leaving: Told of clients that cannot leave yet.
         crosses: Whether what a client sends to a broker of the source may go to one of the target;
             not where clients log in, as a login is good for one cluster.
+        adopts: Whether clients may come from the source itself: they may know one of its brokers
+            by an id that the target has, too, and stay on its connection, so that ends.
     """
 
     def __init__(
@@ -48,8 +50,10 @@ class ProduceSteering:
         leaving: LeavingClients,
         *,
         crosses: bool = True,
+        adopts: bool = False,
     ) -> None:
         self._routes, self._wake, self._crosses = routes, wake, crosses
+        self._adopts = adopts
         self._leaving = leaving
 
     def step(
@@ -81,7 +85,9 @@ class ProduceSteering:
                 codes[place] = _REFUSED.get(verdict, steering_answers.NOT_LEADER)
             else:
                 parts[to].append(place)
-        return self._sent(asked, frame, batches, codes, parts, silent=silent), False
+        step = self._sent(asked, frame, batches, codes, parts, silent=silent)
+        is_away = home.cluster is Cluster.SOURCE and steering_answers.NOT_LEADER in codes.values()
+        return step._replace(last=self._adopts and is_away), False
 
     def _judge(
         self, place: Partition, batch: SentBatch, home: BrokerPlace, transactional: str | None

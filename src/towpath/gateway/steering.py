@@ -68,7 +68,9 @@ class Steering:
         self._send = RequestSending(answers, routes.ids)
         self._leaving = leaving or LeavingClients(routes, lambda: 0.0)
         self._logins = logins
-        self._producing = ProduceSteering(routes, wake, self._leaving, crosses=not logins)
+        self._producing = ProduceSteering(
+            routes, wake, self._leaving, crosses=not logins, adopts=adopts
+        )
         self._handlers: dict[int, tuple[Any, Handler]]
         decoded_by: Mapping[int, tuple[Any, Handler]] = {
             Api.FETCH: (FetchRequest, self._fetch),
@@ -107,7 +109,10 @@ class Steering:
         handler = self._handlers.get(asked.key)
         if handler is not None and self._opens(asked.key):
             message, handle = handler
-            return handle(decoded(message, frame, asked.version), frame, asked, client)
+            step = handle(decoded(message, frame, asked.version), frame, asked, client)
+            if step is not None and step.own is not None and asked.key in _OF_TRANSACTIONS:
+                return self._elsewhere(step.own, client)
+            return step
         return self._send.to(self._usual(asked.key, client), frame, asked)
 
     def _opens(self, key: int) -> bool:
@@ -160,7 +165,7 @@ class Steering:
         return self._send.to(client.home, frame, head)
 
     def _elsewhere(self, own: bytes, client: RelayedClient) -> RequestStep:
-        """Say that partitions are elsewhere.
+        """Say that partitions, or a coordinator, are elsewhere.
 
         A client that was adopted may know this broker by the id that it has on the source, which a
         broker of the target has as well. Java stays on a connection although the address of its
@@ -281,6 +286,16 @@ _SEEN = frozenset(
     }
 )
 """Requests that are always looked into: they tell who is connected, and what for."""
+_OF_TRANSACTIONS = frozenset(
+    {
+        Api.INIT_PRODUCER_ID,
+        Api.ADD_PARTITIONS_TO_TXN,
+        Api.ADD_OFFSETS_TO_TXN,
+        Api.TXN_OFFSET_COMMIT,
+        Api.END_TXN,
+    }
+)
+"""Requests that the gateway answers itself where their coordinator is elsewhere."""
 FETCH_SESSIONS = 7
 """The first version of Fetch with sessions."""
 _FETCH_IDS, _SEVERAL_KEYS, _TOPICS_BY_ID = 13, 4, 6

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.support.clients.moving import PARTITIONS, Read, Traffic
+from tests.support.clusters.brokers import SharedCluster
 from tests.support.copying.inside import RunInside
 from tests.support.here import Here
 from tests.support.kafka import end_offsets, wait_until
@@ -38,6 +39,21 @@ def another(link: Link) -> Link:
     for each in re.findall(r"127\.0\.0\.1:\d+", link.gateway):
         made.gateway = made.gateway.replace(each, f"127.0.0.1:{ports.reserve(1)[0]}")
     return made
+
+
+def adopting(link: Link, told: str) -> None:
+    """Let the gateway of a link take over the addresses that clients know of its source."""
+    first, _, rest = link.gateway.partition(", nodes: {")
+    node, _, rest = rest.partition("}")
+    link.gateway = f"{first}, adopt: true, nodes: {{{node.split(':')[0]}: '{told}'}}{rest}"
+
+
+def adopted(link: Link) -> str:
+    """Let it take over those behind a proxy; return them."""
+    assert isinstance(link.source, SharedCluster)
+    told = link.source.through("PROXIED").bootstrap
+    adopting(link, told)
+    return told
 
 
 def bootstrap_of(link: Link) -> str:

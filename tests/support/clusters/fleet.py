@@ -43,6 +43,7 @@ def secured(vault: Vault) -> dict[str, Any]:
 
     Clients of `SECURED` log in over TLS; those of `EXPIRED` are shown an old certificate, those of
     `MUTUAL` must show one, those of `OAUTH` a token, and those of `SHORT` log in again and again.
+    Clients of `PROXIED` come through a proxy.
     """
     both = {"sasl.enabled.mechanisms": ",".join(("PLAIN", *SCRAM)), **_logins()}
     short = {f"{name.lower()}.connections.max.reauth.ms": str(int(LOGIN_LIFE * 1000)) for name in
@@ -58,6 +59,7 @@ def secured(vault: Vault) -> dict[str, Any]:
         "MUTUAL": Listener("SSL", tls(vault.broker, vault.ca, "required")),
         "OAUTH": Listener("SASL_PLAINTEXT", oauth),
         "SHORT": Listener("SASL_PLAINTEXT", both | short),
+        "PROXIED": Listener("SASL_PLAINTEXT", both, proxied=True),
     }
     acls = {"authorizer.class.name": _AUTHORIZER, "super.users": "User:ANONYMOUS;User:admin"}
     tokens = {"delegation.token.secret.key": "of-the-tests"}

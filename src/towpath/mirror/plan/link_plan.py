@@ -11,6 +11,7 @@ from towpath.groups.sync_summaries import preview_of
 from towpath.ledger.entries import WHOLE_LINK
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.rates import Limits
+from towpath.mirror.plan.adopted_clients import not_adopted
 from towpath.mirror.plan.backing import backing
 from towpath.mirror.plan.forecast import forecast
 from towpath.mirror.plan.purged import purged
@@ -82,6 +83,7 @@ def detailed(config: LinkConfig, rate: float | None = None) -> Plan:
             *_groups(link),
             *_staying(link, plan),
             *_other_writers(link, made),
+            *_not_adopted(link, plan),
         )
         plan = replace(plan, notes=notes)
         if made.found is None or plan.refusals:
@@ -132,6 +134,13 @@ def _other_writers(link: OpenLink, made: Planned) -> Iterator[Note]:
     mirrors = {*made.found.of(TOPICS).found.topics.values()}
     told = told_writers(link.target, link.config.target.login, mirrors)
     yield from (Note("gateway", text) for text in told)
+
+
+def _not_adopted(link: OpenLink, plan: Plan) -> Iterator[Note]:
+    """Yield which clients a gateway cannot take over that listens under the source's addresses."""
+    section = link.config.gateway
+    if section is not None and section.adopt:
+        yield from (Note("gateway", text) for text in not_adopted(link.source, [*plan.topics]))
 
 
 def planned(link: OpenLink, clients: SubjectClients, records: _Records | None = None) -> Planned:
