@@ -8,13 +8,20 @@ from collections.abc import Callable
 import pytest
 
 from tests.support.clients.applications import JavaApplication, Writer
-from tests.support.clients.gateways import bootstrap_of, promoted, reverted, served, turned_round
+from tests.support.clients.gateways import (
+    another,
+    bootstrap_of,
+    promoted,
+    reverted,
+    served,
+    turned_round,
+)
 from tests.support.here import Here
 from tests.support.kafka import consume, create_topic, wait_until
 from tests.support.links import Link, end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
-PARTITIONS = 2
+PARTITIONS, _WRITES = 2, 35
 FORMS = [
     ("4.4.0", "streams", "at_least_once"),
     ("4.4.0", "streams", "exactly_once_v2"),
@@ -54,11 +61,13 @@ class Counting:
         ]  # fmt: skip
         self.writer = Writer(self.topic, PARTITIONS)
 
-    def start(self) -> None:
-        """Begin through the gateway."""
-        at = {"bootstrap.servers": bootstrap_of(self.link)}
-        self.writer.start(at)
-        for each in self.parts:
+    def start(self, second: Link | None = None) -> None:
+        """Begin through the gateway, one instance through that of `second`, if there is one."""
+        first, other = (
+            {"bootstrap.servers": bootstrap_of(each)} for each in (self.link, second or self.link)
+        )
+        self.writer.start(first)
+        for each, at in zip(self.parts, (first, other), strict=True):
             each.start(at)
 
     def results(self, of: str) -> dict[str, list[int]]:
@@ -149,3 +158,84 @@ def test_a_streams_application_moves_and_comes_back(
     finally:
         application.kill()
     print(f"{version} {protocol} {guarantee}: {there} {back}")  # noqa: T201
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("protocol", ["streams", "classic"])
+def test_instances_at_two_gateways_move_together(
+    gateway_link: Link, here: Here, protocol: str
+) -> None:
+    link, second = gateway_link, another(gateway_link)
+    run = link.run_inside()
+    gateways = [served(link), served(second)]
+    application = Counting(link, "4.4.0", protocol, "at_least_once")
+    try:
+        application.start(second)
+        application.go_on(link.source.bootstrap)
+        application.wait_until_ready(here)
+        promoted(here, link)
+        application.go_on(link.target.bootstrap)
+        application.end(link.target.bootstrap)
+    finally:
+        application.kill()
+    assert run.running
+    assert all(each.running for each in gateways)
+
+
+@pytest.mark.timeout(900)
+def test_an_instance_that_was_closed_is_waited_for(gateway_link: Link, here: Here) -> None:
+    """It stays a member until its session timeout, as Kafka Streams does not leave its group."""
+    link = gateway_link
+    run = link.run_inside()
+    served(link)
+    application = Counting(link, "4.4.0", "classic", "exactly_once_v2")
+    try:
+        application.start()
+        application.go_on(link.source.bootstrap)
+        application.wait_until_ready(here)
+        application.parts.pop().stop()
+        done = promoted(here, link)
+        assert done["silent_ms"] > 4000, "the source held it for a member for ten seconds"
+        application.go_on(link.target.bootstrap)  # from what the changelogs on the target tell
+        application.end(link.target.bootstrap)
+    finally:
+        application.kill()
+    assert run.running
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("first", [3, 5])
+@pytest.mark.parametrize("protocol", ["streams", "classic"])
+def test_a_gateway_that_is_killed_around_writes_of_a_move_counts_nothing_twice(
+    gateway_link: Link, here: Here, protocol: str, first: int
+) -> None:
+    """Until a kill comes behind the record, the application goes on at the source."""
+    link, states = gateway_link, dict[int, str]()
+    run = link.run_inside()
+    gateway = served(link)
+    application = Counting(link, "4.4.0", protocol, "exactly_once_v2")
+    try:
+        application.start()
+        application.go_on(link.source.bootstrap)
+        application.wait_until_ready(here)
+        for step in range(first, _WRITES, 4):
+            gateway.close()
+            gateway = served(link, f"kill={step}")
+            application.go_on(link.source.bootstrap)
+            asked = link.start("promote", "-o", "json")
+            wait_until(lambda: not (gateway.running and asked.running), "one ends", 120)  # noqa: B023
+            gateway.close()
+            gateway = served(link)
+            asked.wait()
+            states[step] = str(asked.json["state"])
+            if states[step] == "promoted":
+                break
+            application.go_on(link.source.bootstrap)
+        else:
+            promoted(here, link)
+        application.go_on(link.target.bootstrap)
+        application.end(link.target.bootstrap)
+    finally:
+        application.kill()
+    print(f"{protocol}: {states} {run.running}")  # noqa: T201
+    assert "undone" in states.values()
