@@ -27,7 +27,7 @@ from towpath.engine.bounds import ColumnBound, Relation
 from towpath.engine.failure import OURS, of_spark
 from towpath.engine.watching import JobsWatch, OnDone
 from towpath.model.errors import QueryError
-from towpath.model.foreign import leaving
+from towpath.model.foreign import leaving, printed
 
 _SETTINGS = {
     "spark.sql.runSQLOnFiles": "false",  # a query may read its tables, and no file of a machine
@@ -161,7 +161,7 @@ def _told() -> Iterator[None]:
         with border():
             yield
     except RuntimeError as error:
-        text = str(error)
+        text = printed(str(error))
         if OURS.search(text):
             raise of_spark(RuntimeError(text)) from None
         raise QueryError(_sentence(text)) from None
