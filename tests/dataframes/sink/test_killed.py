@@ -82,7 +82,9 @@ def test_each_record_is_written_once_wherever_processes_are_killed(
             wait_until(moved, "records are written", PATIENCE)
             time.sleep(rng.random())
             victim = "driver" if number == KILLS - 1 else rng.choice(VICTIMS)
-            kill_part(running, victim, partial(pythons, running), rng)
+            # Spark ends a query whose worker does not connect within ten seconds, under load.
+            if running.running:
+                kill_part(running, victim, partial(pythons, running), rng)
     finally:
         program.close()
     last = start("once", "last")
