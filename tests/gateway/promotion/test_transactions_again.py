@@ -31,6 +31,7 @@ def test_transactional_ids_move_again_by_the_next_link(
 ) -> None:
     """Both clusters know the ids from before, under producer ids and sequences of their own."""
     link = gateway_link
+    link.name += "-ids"  # the next link after moves-1 would be moves-2, as the next test's is
     inputs, output = (
         create_topic(link.source.bootstrap, f"{link.name}.{name}", PARTITIONS)
         for name in ("inputs", "output")
