@@ -31,7 +31,7 @@ def test_a_gateway_that_is_killed_around_each_write_moves_a_group_once(
     gateway = served(link)
     try:
         traffic.write(0)
-        wait_until(lambda: end(link.target, topic) > 40, f"the run copies: {run.said}", 60)
+        wait_until(lambda: end(link.target, topic) > 40, f"the run copies: {run.said}", 240)
         for step in itertools.count(1 + part, PARTS):
             group = f"{link.name}-{step}"
             commit(link.source.bootstrap, group, topic, 0, 20)
