@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.clients.gateways import another, bootstrap_of, ends_of, served
+from tests.support.clients.gateways import another, bootstrap_of, served
 from tests.support.clients.moving import PARTITIONS, VALUE, Traffic
 from tests.support.clients.moving_transactions import (
     Transactions,
@@ -252,10 +252,10 @@ def played(
         trouble.happen(scene, asked, names)
         states = _promoted(scene, asked, clients.topics)
         trouble.mend(scene)
-        ends = [ends_of(scene.link.source, each) for each in names]
+        ends = [_ends(scene.link, each) for each in names]
         clients.go_on()
         clients.end()
-        assert [ends_of(scene.link.source, each) for each in names] == ends, "nothing came late"
+        assert [_ends(scene.link, each) for each in names] == ends, "nothing came late"
     except AssertionError as error:
         raise AssertionError(f"{trouble} with {clients.kind}: {error}") from error
     finally:
@@ -263,6 +263,18 @@ def played(
         clients.close()
     took = time.monotonic() - begun
     return f"{trouble} with {clients.kind}: {' '.join(states)}, {took:.1f} s"
+
+
+def _ends(link: Link, topic: str) -> list[int]:
+    """Return where the topic ends at the source; a new leader may not tell at once."""
+    ends = [-1]
+
+    def are_told() -> bool:
+        ends[:] = [end(link.source, topic, number) for number in range(PARTITIONS)]
+        return min(ends) >= 0
+
+    wait_until(are_told, f"the source tells where {topic} ends", _PATIENCE)
+    return ends
 
 
 def _promoted(scene: Scene, asked: Program, topics: str) -> list[str]:
