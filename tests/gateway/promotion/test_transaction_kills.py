@@ -24,7 +24,7 @@ from towpath.dev.broker import LocalCluster
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 PARTS = 4
 """Each test plays every fourth write, the last one a write that does not come any more."""
-BACK_PARTS, MOST = 9, 6
+BACK_PARTS, MOST = 9, 9
 
 
 @pytest.mark.timeout(3600)
