@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
+
+from towpath.runtime.chance import CHANCE
 
 _DOUBLINGS = 30
 
@@ -25,4 +26,4 @@ class BackOff:
     def after(self, failures: int) -> float:
         """Return the seconds to wait after a number of consecutive failures, 1 or more."""
         pause = min(self.longest, self.first * 2.0 ** min(failures - 1, _DOUBLINGS))
-        return pause * random.uniform(1 - self.jitter, 1 + self.jitter)  # noqa: S311, no secret
+        return pause * CHANCE.uniform(1 - self.jitter, 1 + self.jitter)

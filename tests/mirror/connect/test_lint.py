@@ -125,6 +125,11 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
         f"{OUT}.max_message_bytes: is above 2147483647, which a batch cannot have",
     ),
     "no name": ({}, {"topic": '""'}, f"{OUT}.topic: must not be empty"),
+    "a version in a topic's name": (
+        {},
+        {"topic": "${! @kafka_topic }-${! @schema_registry_version }"},
+        f"{OUT}.topic: asks for @schema_registry_version; a name is made of @kafka_topic",
+    ),
     "one name for all": (
         {},
         {"topic": "all"},

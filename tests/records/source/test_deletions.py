@@ -77,6 +77,7 @@ def test_what_excludes_retention(
             Unread("UNCOMMITTED", "group audit"),
         ),
         ({APP: {TP: Commit(20)}}, {AUDIT: None}, Unread("UNKNOWN", "group audit")),
+        ({APP: {TP: Commit(19)}}, {AUDIT: None}, Unread("BEHIND", "group app", 19)),
         (
             {APP: {TP: Commit(20)}}, {ClientGroup("more", GroupKind.STREAMS): None},
             "app",

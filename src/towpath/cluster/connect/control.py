@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -42,6 +41,7 @@ from towpath.model.errors import (
 )
 from towpath.model.nouns import LEDGER, TopicName
 from towpath.runtime.backoff import BackOff
+from towpath.runtime.chance import CHANCE
 from towpath.runtime.deadline import Deadline
 from towpath.settings import ClusterConfig
 
@@ -83,7 +83,7 @@ class Control:
         self.identity = identity or ClusterIdentity(side)
         self.answering = Answering(side)
         self._brokers: Mapping[int, Broker] = {}
-        self._rank: defaultdict[Address, float] = defaultdict(random.random)
+        self._rank: defaultdict[Address, float] = defaultdict(CHANCE.random)
         """Spreads many tasks over the brokers. Each task keeps to one broker, which repeats large
         metadata byte by byte."""
         self._pool = ConnectionPool(self._connect)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from towpath.dataframes.sink.packer import BatchPacker
 from towpath.dataframes.sink.sender import BatchSender
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.runtime.chance import CHANCE
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
 from towpath.runtime.garbage import keep_loaded
@@ -129,7 +129,7 @@ class TaskWriter:
         self._sender = BatchSender(options.cluster, admin, place.transactional_id)
         self._packers: dict[TopicPartition, BatchPacker] = {}
         self._counts: dict[str, int] = {}
-        self._turn = random.randrange(1 << 20)  # noqa: S311, which partition begins is no secret
+        self._turn = CHANCE.randrange(1 << 20)
 
     def all_of(self, batches: Iterable[pa.RecordBatch]) -> TaskWritten:
         """Write rows, and the receipts of them if they are wanted."""

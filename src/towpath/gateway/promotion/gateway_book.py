@@ -8,7 +8,6 @@ was frozen in the middle of a promotion cannot complete it behind its successor'
 from __future__ import annotations
 
 import os
-import random
 import time
 import uuid
 from collections.abc import Sequence
@@ -40,6 +39,7 @@ from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, LedgerError, RefusedError, TowpathError
 from towpath.model.nouns import ClusterId, LinkName, Side, TopicName
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.runtime.chance import CHANCE
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
 from towpath.wire import plain
@@ -136,7 +136,7 @@ class GatewayBook:
             except OvertakenError:  # another one begins at the same time
                 if not left:
                     raise
-                time.sleep(random.uniform(0, _NAP))  # noqa: S311  # no secret
+                time.sleep(CHANCE.uniform(0, _NAP))
             else:
                 return
 

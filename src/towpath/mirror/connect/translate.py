@@ -118,7 +118,7 @@ class _Maker:
         for name in sorted(template.metadata - {metadata}):
             shown = f"@{name}" if name else "all metadata"
             why = f"a name is made of @{metadata}"
-            if name == _VERSION:
+            if name == _VERSION and metadata == _SUBJECT:
                 why = "versions of a subject stay together, or compatibility would mean nothing"
             self._problems.append(Placed(place, f"asks for {shown}; {why}"))
         if not template.metadata and not template.reads_content:

@@ -101,8 +101,6 @@ def judged(
             that is not known.
     """
     for group, topics in sorted(reads.items()):
-        if topics is None and not _is_of_another(group, tp.topic):
-            return Unread("UNKNOWN", str(group))
         if topics is not None and tp.topic in topics:
             return Unread("UNCOMMITTED", str(group))
     readers = {g: at for g, at in commits.items() if any(each.topic == tp.topic for each in at)}
@@ -111,6 +109,9 @@ def judged(
             return Unread("UNCOMMITTED", str(group))
         if at[tp].offset < end:
             return Unread("BEHIND", str(group), at[tp].offset)
+    for group, topics in sorted(reads.items()):  # behind those of which it is known
+        if topics is None and not _is_of_another(group, tp.topic):
+            return Unread("UNKNOWN", str(group))
     return _names(sorted(readers)) if readers else Unread("NONE")
 
 

@@ -14,13 +14,13 @@ number.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from towpath.cluster.admin.markers import Marker
 from towpath.cluster.metadata import ProducerState
 from towpath.model.nouns import ProducerId
+from towpath.runtime.chance import CHANCE
 
 _EPOCHS = 1 << 15
 _NUMBERS = 1 << 16
@@ -87,7 +87,7 @@ def standing(states: Iterable[ProducerState], first_id: ProducerId) -> Claim | N
 
 def taken_over(held: Claim | None) -> Claim:
     """Return a random claim for a copier that takes over from `held`."""
-    drawn = random.randrange(_STEP)  # noqa: S311, no secret
+    drawn = CHANCE.randrange(_STEP)
     if held is None or held.closed:
         index = 0 if held is None else (held.index + 1) % IDS
         return Claim(index, 0, drawn)
