@@ -60,6 +60,15 @@ class TopicInfo:
     error: RefusedError | None = None
 
 
+def every_partition(topics: Mapping[TopicName, TopicInfo]) -> list[TopicPartition]:
+    """Return all partitions of topics, as these stand."""
+    return [
+        TopicPartition(name, each.partition)
+        for name, info in topics.items()
+        for each in info.partitions
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class ProducerState:
     """The leader's state of one producer; times in ms, -1 if unknown.

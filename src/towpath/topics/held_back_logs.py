@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.disks import Disks
+from towpath.cluster.metadata import every_partition
 from towpath.ledger.books import LinkBooks
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
@@ -88,8 +89,7 @@ def look_at_older_times(target: Admin, held: Mapping[TopicName, HeldTopic]) -> d
     if not times:
         return {}
     try:
-        infos = target.topics.describe(times)
-        tps = [TopicPartition(n, p.partition) for n, i in infos.items() for p in i.partitions]
+        tps = every_partition(target.topics.describe(times))
         firsts = target.offsets.earliest(tps, patience=_PATIENCE)
         asked = {tp: times[tp.topic] for tp in tps}
         fresh = target.offsets.at_times(asked, patience=_PATIENCE)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin.groups import GroupListing, GroupState
-from towpath.cluster.metadata import Answers, ProducerState, TopicInfo
+from towpath.cluster.metadata import Answers, ProducerState, TopicInfo, every_partition
 from towpath.gateway.producer_eras import FIRST_ID, is_adopted
 from towpath.gateway.promotion import obstacles
 from towpath.gateway.promotion.committed_groups import CommittedGroups, committed_groups
@@ -76,11 +76,7 @@ class PromotionScope:
     @property
     def partitions(self) -> list[TopicPartition]:
         """All partitions of the topics."""
-        return [
-            TopicPartition(name, each.partition)
-            for name, info in self.topics.items()
-            for each in info.partitions
-        ]
+        return every_partition(self.topics)
 
 
 def scope_of(

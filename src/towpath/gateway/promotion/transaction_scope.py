@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
-from towpath.cluster.metadata import Answers, ProducerState
+from towpath.cluster.metadata import Answers, ProducerState, every_partition
 from towpath.gateway.promotion.committed_groups import CommittedGroups, committed_groups
 from towpath.gateway.promotion.transaction_obstacles import MOST_IDS, JoinedWrites
 from towpath.gateway.transaction_routes import SeenTransactional
@@ -91,12 +91,10 @@ def elsewhere(
     if not names:
         return {}
     without = {*but}
-    others = [
-        TopicPartition(name, each.partition)
-        for name, info in link.source.topics.describe().items()
-        if name not in without and not info.internal
-        for each in info.partitions
-    ]
+    topics = link.source.topics.describe().items()
+    others = every_partition(
+        {name: info for name, info in topics if name not in without and not info.internal}
+    )
     if others:
         _add(found, link.source.producers.states(others, patience=_PATIENCE), names)
     return dict(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 
-from towpath.cluster.metadata import DescribedTransaction
+from towpath.cluster.metadata import DescribedTransaction, every_partition
 from towpath.gateway.promotion.deciding import decide
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope
@@ -15,7 +15,7 @@ from towpath.gateway.promotion.undo_errors import UndoneError
 from towpath.gateway.unplaced_ids import UnplacedId
 from towpath.ledger.entries import Promoted
 from towpath.model.errors import TowpathError
-from towpath.model.nouns import ProducerId, TopicName, TopicPartition
+from towpath.model.nouns import ProducerId, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
 
@@ -125,11 +125,7 @@ class UnplacedIdMoves:
         scope = PromotionScope({}, transactional=frozenset({name}))
         move = TransactionMove(at, link, scope, back=False)
         move.prepare()
-        places = [
-            TopicPartition(topic, each.partition)
-            for topic, info in link.source.topics.describe(map(TopicName, promoted)).items()
-            for each in info.partitions
-        ]
+        places = every_partition(link.source.topics.describe(map(TopicName, promoted)))
         states = link.source.producers.states(places) if places else {}
         record = Promoted(
             link=link.name,

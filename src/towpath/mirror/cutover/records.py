@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from towpath.cluster.data.client import Client
+from towpath.cluster.metadata import every_partition
 from towpath.engine.starting import Starting
 from towpath.ledger.entries import Cut
 from towpath.ledger.link import OpenLink
@@ -148,8 +149,7 @@ class QueriedRecords:
     ) -> list[Cut]:
         """Return an entry for each number of a source partition, or of one of a mirror topic."""
         names = {row.target_topic for row in rows}
-        found = link.target.topics.describe(names)
-        tps = [TopicPartition(n, p.partition) for n, i in found.items() for p in i.partitions]
+        tps = every_partition(link.target.topics.describe(names))
         ends = link.target.offsets.latest(tps)
         clients = {each.target_topic for each in verdicts if each.clients}
         link.look()

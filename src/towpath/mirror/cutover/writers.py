@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.metadata import Answers, ProducerState
+from towpath.cluster.metadata import Answers, ProducerState, every_partition
 from towpath.model.amounts import shortened
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
@@ -92,12 +92,7 @@ def look_at_source(source: Admin, topics: Iterable[TopicName]) -> SourceSnapshot
     Raises:
         ClusterError: The source does not tell the ends of all partitions.
     """
-    found = source.topics.describe(topics)
-    tps = [
-        TopicPartition(name, each.partition)
-        for name, info in found.items()
-        for each in info.partitions
-    ]
+    tps = every_partition(source.topics.describe(topics))
     states = _states(source, tps)
     answers = source.offsets.latest(tps)
     return SourceSnapshot({tp: answers.sure(tp) for tp in tps}, states)

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import every_partition
 from towpath.model.amounts import shortened
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.nouns import TopicName
 from towpath.model.quoting import quoted
 
 _NAMED = 3
@@ -28,12 +29,7 @@ def not_adopted(source: Admin, topics: Collection[TopicName]) -> Iterator[str]:
     """
     try:
         names = source.producers.transactional_ids()
-        found = source.topics.describe(topics) if names else {}
-        places = [
-            TopicPartition(name, each.partition)
-            for name, info in found.items()
-            for each in info.partitions
-        ]
+        places = every_partition(source.topics.describe(topics)) if names else []
         states = source.producers.states(places) if places else {}
     except ClusterError as error:
         yield f"which transactional producers `adopt` cannot take over is unknown: {error}"

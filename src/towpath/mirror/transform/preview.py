@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.metadata import every_partition
 from towpath.ledger.transformed import TransformedPosition
 from towpath.mirror.transform.frames import TransformFrames, range_of
 from towpath.model.errors import ConfigError, ConfigProblem
-from towpath.model.nouns import Side, TopicPartition
+from towpath.model.nouns import Side
 from towpath.settings import LinkConfig
 
 Row = Mapping[str, Any]
@@ -61,7 +62,7 @@ def _latest(config: LinkConfig, limit: int) -> Iterable[Any]:
     with ExitStack() as stack:
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
         topics = {n: i for n, i in source.topics.describe().items() if config.topics.takes(i)}
-        tps = [TopicPartition(n, p.partition) for n, i in topics.items() for p in i.partitions]
+        tps = every_partition(topics)
         ends = source.offsets.latest(tps, committed=True)
         starts = source.offsets.earliest(tps)
     held = {tp: ends[tp] - starts[tp] for tp in tps if tp in ends and tp in starts}

@@ -13,6 +13,7 @@ from typing import Any
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
+from towpath.cluster.metadata import every_partition
 from towpath.compare import COMPARING
 from towpath.compare.row_sums import Pair, RowLook, RowSum, from_json, joined, skips_of
 from towpath.compare.written_rows import (
@@ -173,7 +174,7 @@ class _Proving:
         names = {row.target_topic for row in seen.rows if row.target_topic}
         found = target.topics.describe(names)
         seen.counts = {name: len(info.partitions) for name, info in found.items()}
-        there = [TopicPartition(n, p.partition) for n, i in found.items() for p in i.partitions]
+        there = every_partition(found)
         seen.first = dict(target.offsets.earliest(there).items())
         seen.end = self._settled(target, there)
         for side, admin, topics in (
