@@ -57,17 +57,21 @@ def _subscribed(asked: Any) -> Collection[str]:
     return asked.subscribed_topic_names or ()
 
 
+def _told(asked: Any, code: int, epoch: int) -> Mapping[str, Any]:
+    """Return what share groups and Streams groups are told alike."""
+    return {
+        "throttle_time_ms": 0,
+        "error_code": code,
+        "error_message": None,
+        "member_id": asked.member_id,
+        "member_epoch": epoch,
+        "heartbeat_interval_ms": _SOON,
+    }
+
+
 def _share(asked: Any, head: Head, code: int, epoch: int, assignment: Any) -> bytes:
-    made = ShareGroupHeartbeatResponse(
-        throttle_time_ms=0,
-        error_code=code,
-        error_message=None,
-        member_id=asked.member_id,
-        member_epoch=epoch,
-        heartbeat_interval_ms=_SOON,
-        assignment=assignment,
-    )
-    return framed(made, head)
+    told = _told(asked, code, epoch)
+    return framed(ShareGroupHeartbeatResponse(**told, assignment=assignment), head)
 
 
 def _share_refused(asked: Any, head: Head, code: int) -> bytes:
@@ -81,12 +85,7 @@ def _share_emptied(asked: Any, head: Head) -> bytes:
 
 def _streams(asked: Any, head: Head, code: int, epoch: int, tasks: list[Any] | None) -> bytes:
     made = StreamsGroupHeartbeatResponse(
-        throttle_time_ms=0,
-        error_code=code,
-        error_message=None,
-        member_id=asked.member_id,
-        member_epoch=epoch,
-        heartbeat_interval_ms=_SOON,
+        **_told(asked, code, epoch),
         acceptable_recovery_lag=_RECOVERY_LAG,
         task_offset_interval_ms=_TASK_OFFSETS,
         status=None,

@@ -165,9 +165,8 @@ class TransactionSteering:
 
         def ended(answer: Any) -> None:
             if answer.error_code == INVALID_STATE and was_before:
-                answer.error_code = (
-                    0  # the source ended it, and its answer was lost; or nothing began
-                )
+                # The source ended it, and its answer was lost; or nothing had begun.
+                answer.error_code = 0
             if not answer.error_code:
                 self._ids.ended([name])
 

@@ -50,6 +50,20 @@ class Isolation(StrEnum):
     BOTH = "both"
 
 
+_TopicsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="PATTERN",
+        help="Compare only source topics whose whole name matches this regular expression.",
+    ),
+]
+_IsolationOption = Annotated[
+    Isolation,
+    typer.Option(
+        help="Compare what consumers with isolation.level=read_committed see; `both`: the"
+        " target must also hold no record that only consumers with read_uncommitted see."
+    ),
+]
 _SEEDS = 1 << 32
 _HEADERS = ("topic", "partition", "mode", "offsets", "records", "digest", "verdict", "why")
 
@@ -81,13 +95,7 @@ def verify(
             " for each of them.",
         ),
     ] = False,
-    topics: Annotated[
-        str,
-        typer.Option(
-            metavar="PATTERN",
-            help="Compare only source topics whose whole name matches this regular expression.",
-        ),
-    ] = EVERY_TOPIC,
+    topics: _TopicsOption = EVERY_TOPIC,
     one_in: Annotated[
         int,
         typer.Option(min=1, metavar="N", help="With --schemas, look at one in N records only."),
@@ -96,13 +104,7 @@ def verify(
         int | None,
         typer.Option(help="Seed for --sample and --one-in, to take the same sample again."),
     ] = None,
-    isolation: Annotated[
-        Isolation,
-        typer.Option(
-            help="Compare what consumers with isolation.level=read_committed see; `both`: the"
-            " target must also hold no record that only consumers with read_uncommitted see."
-        ),
-    ] = Isolation.COMMITTED,
+    isolation: _IsolationOption = Isolation.COMMITTED,
     may_delete: MayDeleteOption = False,
     on: OnSpark,
     output: OutputOption = Output.TEXT,
