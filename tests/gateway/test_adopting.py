@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.clients.gateways import adopted, all_read, begin_clients, go_on, promoted, served
+from tests.support.clients.gateways import adopted, begin_clients, come_and_move, promoted, served
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.clients.moving_java import JavaTraffic, configs_of
 from tests.support.clusters.brokers import SharedCluster
@@ -66,17 +66,7 @@ def test_running_librdkafka_clients_come_and_move(gateway_link: Link, here: Here
     traffic = Traffic(bootstrap, topic)
     try:
         classic, new = begin_clients(traffic, link.name)
-        wait_until(lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]), "all read", 60)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
-        address.close()
-        gateway = served(link)
-        go_on(traffic, classic, new)
-        promoted(here, link)
-        begun = end(link.source, topic)
-        go_on(traffic, classic, new)
-        assert end(link.source, topic) == begun, gateway.said
-        traffic.end_writing()
-        all_read(traffic, sum(traffic.sent.values()), classic, new)
+        come_and_move(link, here, traffic, (classic, new), run, address)
     finally:
         address.close()
         traffic.close()

@@ -11,8 +11,7 @@ import pytest
 
 from tests.support.clients.gateways import (
     adopting,
-    all_read,
-    go_on,
+    come_and_move,
     promoted,
     served,
 )
@@ -69,17 +68,7 @@ def test_running_clients_that_log_in_come_and_move(
         # Nobody listens for seconds, while the gateway starts.
         traffic.join(classic, **{"heartbeat.interval.ms": 500, "session.timeout.ms": 30000})
         traffic.join(new, **{"group.protocol": "consumer"})
-        wait_until(lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]), "all read", 60)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
-        address.close()
-        gateway = served(link)
-        go_on(traffic, classic, new)
-        promoted(here, link)
-        begun = end(link.source, topic)
-        go_on(traffic, classic, new)
-        assert end(link.source, topic) == begun, gateway.said
-        traffic.end_writing()
-        all_read(traffic, sum(traffic.sent.values()), classic, new)
+        come_and_move(link, here, traffic, (classic, new), run, address)
     finally:
         traffic.close()
     assert [each for each in traffic.errors if not any(told in each for told in INFORMED)] == []

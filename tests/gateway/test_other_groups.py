@@ -141,8 +141,9 @@ def test_a_share_group_reads_and_accepts_through_a_gateway(gateway_link: Link) -
     served(link)
     set_group_config(bootstrap, group, "share.auto.offset.reset", "earliest")
     values = [b"%d" % n for n in range(60)]
-    members = [JavaApplication(link.folder, "share", group, topic) for _ in range(2)]
-    members[1].starts = 10
+    members = [
+        JavaApplication(link.folder, "share", group, topic, instance=each) for each in ("a", "b")
+    ]
     try:
         produce(
             link.source.bootstrap,

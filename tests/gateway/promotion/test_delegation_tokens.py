@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,7 @@ import pytest
 from tests.support.clients.gateways import served
 from tests.support.clients.moving import PARTITIONS
 from tests.support.clients.moving_java import MovingClient
-from tests.support.clusters.brokers import SharedCluster
-from tests.support.clusters.certificates import Vault
-from tests.support.clusters.secured_moves import SecuredMove, admit, secured_move
+from tests.support.clusters.secured_moves import SecuredMove, admit
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import end
@@ -23,20 +20,6 @@ from towpath.engine import java
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 PROGRAM = Path(__file__).parents[2] / "support" / "java" / "Token.java"
 MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
-
-
-@pytest.fixture
-def move(
-    tmp_path: Path,
-    secured_source: SharedCluster,
-    secured_target: SharedCluster,
-    vault: Vault,
-    new_name: Callable[[str], str],
-) -> Iterator[SecuredMove]:
-    made = secured_move(tmp_path, secured_source, secured_target, vault, new_name("tokens"))
-    yield made
-    for program in made.programs:
-        program.close()
 
 
 def token_of(configs: dict[str, str]) -> tuple[str, str]:

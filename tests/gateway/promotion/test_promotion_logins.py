@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
@@ -13,29 +11,13 @@ from confluent_kafka.admin import AdminClient
 from tests.support.clients.gateways import all_read, begin_clients, ends_of, go_on, promoted, served
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.clients.moving_java import JavaTraffic
-from tests.support.clusters.brokers import SharedCluster
-from tests.support.clusters.certificates import Vault
 from tests.support.clusters.fleet import USERS
-from tests.support.clusters.secured_moves import PASSWORD, SecuredMove, admit, secured_move
+from tests.support.clusters.secured_moves import PASSWORD, SecuredMove, admit
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
 from tests.support.links import end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
-
-
-@pytest.fixture
-def move(
-    tmp_path: Path,
-    secured_source: SharedCluster,
-    secured_target: SharedCluster,
-    vault: Vault,
-    new_name: Callable[[str], str],
-) -> Iterator[SecuredMove]:
-    made = secured_move(tmp_path, secured_source, secured_target, vault, new_name("logins"))
-    yield made
-    for program in made.programs:
-        program.close()
 
 
 def look_from_the_source(link: SecuredMove, user: str, topic: str, group: str) -> None:

@@ -11,21 +11,10 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from tests.support.copying.connect_file import BASIC
 from towpath.mirror.connect.load import check, examine, translation
 from towpath.settings import LinkConfig, from_tree
 
-BASIC = """
-input:
-  redpanda_migrator:
-    seed_brokers: ["source:9092"]
-    topics: ["orders", "payments"]
-    consumer_group: "migration"
-
-output:
-  redpanda_migrator:
-    seed_brokers: ["destination:9092"]
-    topic: ${! @kafka_topic }  # Preserve names
-"""
 REGISTRY = {"url": "http://source-registry:8081"}
 EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
     "basic migration": (BASIC, {"topics": {"include": ["orders", "payments"]}}),

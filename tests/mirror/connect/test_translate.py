@@ -9,22 +9,12 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.support.clusters.certificates import Authority
+from tests.support.copying.connect_file import BASIC
 from towpath.mirror.connect.convert import convert
 from towpath.mirror.connect.load import examine, name_of, notes, translation
 from towpath.model.target_kinds import TargetKind
 from towpath.settings import LinkConfig, check, from_tree
 
-BASIC = """
-input:
-  redpanda_migrator:
-    seed_brokers: ["source:9092"]
-    topics: ["orders", "payments"]
-    consumer_group: "migration"
-output:
-  redpanda_migrator:
-    seed_brokers: ["destination:9092"]
-    topic: ${! @kafka_topic }  # Preserve names
-"""
 HEADERS = {
     "provenance": "redpanda-migrator-provenance",
     "offset": "redpanda-migrator-offset",

@@ -11,7 +11,8 @@ from tests.support.clusters.brokers import SharedCluster
 from tests.support.copying.inside import RunInside
 from tests.support.here import Here
 from tests.support.kafka import end_offsets, wait_until
-from tests.support.links import Link
+from tests.support.links import Link, end
+from tests.support.network.proxy import Proxy
 from tests.support.program import Program
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
@@ -111,6 +112,29 @@ def go_on(traffic: Traffic, *groups: str) -> None:
         f"members read on: {traffic.errors}",
         60,
     )
+
+
+def come_and_move(
+    link: Link,
+    here: Here,
+    traffic: Traffic,
+    groups: tuple[str, str],
+    run: RunInside,
+    address: Proxy,
+) -> None:
+    """Take over running clients with the source's address, promote, and read all that they send."""
+    (classic, new), topic = groups, traffic.topic
+    wait_until(lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]), "all read", 60)
+    wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+    address.close()
+    gateway = served(link)
+    go_on(traffic, classic, new)
+    promoted(here, link)
+    begun = end(link.source, topic)
+    go_on(traffic, classic, new)
+    assert end(link.source, topic) == begun, gateway.said
+    traffic.end_writing()
+    all_read(traffic, sum(traffic.sent.values()), classic, new)
 
 
 def all_read(traffic: Traffic, total: int, *groups: str) -> None:
