@@ -11,6 +11,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from towpath.runbook import pages
+from towpath.settings.page_links import linked
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -40,7 +41,8 @@ def _named(part: Any) -> Iterator[str]:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add pages that live elsewhere in the repository."""
     for page in pages():
-        files.append(File.generated(config, f"runbook/{page.name}.md", content=page.text))
+        text = linked(page.text, "../")
+        files.append(File.generated(config, f"runbook/{page.name}.md", content=text))
     design = (ROOT / "DESIGN.md").read_text()
     files.append(File.generated(config, "design.md", content=design))
     return files

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from towpath.settings.kinds import KINDS, FileKind
+from towpath.settings.page_links import linked
 from towpath.settings.reference import markdown
 from towpath.settings.shape import walk
 
@@ -27,3 +28,13 @@ def test_every_key_has_a_meaning_and_a_kind_of_value(kind: FileKind) -> None:
         assert field.description, place
         assert f"| `{place[-1]}` |" in page
     assert "|  | required" not in page
+
+
+def test_names_of_pages_become_links() -> None:
+    text = (
+        "Slower (docs/rate.md), as `docs/howto/move-groups.md` says; docs/link.schema.json stays."
+    )
+    assert linked(text, "../") == (
+        "Slower ([rate](../rate.md)), as [move groups](../howto/move-groups.md) says;"
+        " docs/link.schema.json stays."
+    )

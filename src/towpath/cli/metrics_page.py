@@ -9,6 +9,7 @@ from importlib import import_module
 from towpath.metering.detail import LIMIT
 from towpath.metering.metric import Metric
 from towpath.metering.server import STALLED
+from towpath.settings.page_links import linked
 
 _INTRODUCTION = f"""\
 # Metrics
@@ -148,7 +149,7 @@ NAMES = {
 def markdown() -> str:
     """Return the reference page of metrics."""
     parts = (text + _table(import_module(names).ALL) for names, text in NAMES.items())
-    return "".join(parts) + _REPLICATOR
+    return linked("".join(parts)) + _REPLICATOR
 
 
 def _table(metrics: Iterable[Metric]) -> str:

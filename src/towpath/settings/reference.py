@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from towpath.model.secret import Secret
 from towpath.settings.cron import Cron
 from towpath.settings.kinds import KINDS, FileKind
+from towpath.settings.page_links import linked
 from towpath.settings.secrets import PemFile
 from towpath.settings.sections.topics import Count
 from towpath.settings.shape import TAGGED, fields, sections, tags
@@ -57,7 +58,7 @@ def markdown(kind: FileKind) -> str:
     above = None if kind is FileKind.LINK else ()
     lines = _section(KINDS[kind].model, "Top level", [], above)
     introduction = _INTRODUCTION.format(title=title, kind=kind)
-    return "\n".join([introduction, *lines]).rstrip() + "\n"
+    return linked("\n".join([introduction, *lines]), "../").rstrip() + "\n"
 
 
 def _section(
