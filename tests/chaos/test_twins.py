@@ -28,8 +28,9 @@ from tests.support.kafka import consume, create_topic
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.link import open_link
+from towpath.mirror.verify.scope import Scope
 from towpath.mirror.verify.verdict import Verdict
-from towpath.mirror.verify.verify import Scope, verify
+from towpath.mirror.verify.verify import verify
 
 pytestmark = [pytest.mark.broker, pytest.mark.chaos, pytest.mark.soak]
 KINDS = (PLAIN, TRANSACTIONAL)

@@ -15,8 +15,9 @@ from towpath.dev.broker import LocalCluster
 from towpath.ledger.entries import FROM_TWIN
 from towpath.ledger.link import open_link
 from towpath.mirror.plan.link_plan import build
+from towpath.mirror.verify.scope import Scope
 from towpath.mirror.verify.verdict import Verdict
-from towpath.mirror.verify.verify import Scope, verify
+from towpath.mirror.verify.verify import verify
 from towpath.model.nouns import Mode
 from towpath.model.reasons import ReasonCode
 

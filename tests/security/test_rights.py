@@ -36,8 +36,9 @@ from towpath.mirror.plan.link_plan import build
 from towpath.mirror.run.rounds import RoundPlan, plan_round
 from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.partitions import status
+from towpath.mirror.verify.scope import Scope
 from towpath.mirror.verify.verdict import Verdict
-from towpath.mirror.verify.verify import Scope, verify
+from towpath.mirror.verify.verify import verify
 from towpath.model.nouns import Side, TopicName
 from towpath.records import arrivals
 from towpath.records import copy as copying

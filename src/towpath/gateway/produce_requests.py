@@ -17,7 +17,6 @@ from towpath.gateway.frames import FrameError
 from towpath.gateway.producer_eras import canonical
 from towpath.gateway.recoding import decoded
 
-_HEADER = struct.Struct(">i4xi")
 _MAGIC_AT, _ATTRIBUTES_AT = 16, 21
 _PRODUCER = struct.Struct(">qhii")
 _PRODUCER_AT = 43

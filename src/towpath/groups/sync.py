@@ -41,8 +41,6 @@ from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.runtime.clock import now_ms
 from towpath.settings import Following, GroupsConfig
 
-_NAMED = 3
-
 
 class GroupSync:
     """Syncs the groups of a link, repeatedly; for one thread.

@@ -157,10 +157,6 @@ class KeptLog:
 
     # What clients ask
 
-    def first_since(self, ms: int) -> int:
-        """Return the first offset with this time or a later one, else the log end (ListOffsets)."""
-        return next((r.offset for r in self.records if r.timestamp >= ms), self.end)
-
     def fetch(self, tp: TopicPartition, offset: int, **_: Any) -> Records:
         """Answer a fetch with some batches."""
         if not self.start <= offset <= self.end:

@@ -46,7 +46,7 @@ def frozen_while_comparing(
         return run_slices(spark, slices, work, schema, done, stop)
 
     with monkeypatch.context() as patched:
-        patched.setattr("towpath.mirror.verify.verify.run_slices", frozen)
+        patched.setattr("towpath.mirror.verify.comparing.run_slices", frozen)
         try:
             return command()
         finally:

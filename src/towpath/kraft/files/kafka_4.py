@@ -34,8 +34,6 @@ GONE = frozenset(
 """Keys that Kafka 4 no longer defines; each is on the page for operators."""
 GONE_PREFIXES = ("zookeeper.", "password.encoder.")
 """The same for whole groups of keys."""
-MASTER_KEY = "delegation.token.master.key"
-"""Its successor must have its value, or tokens stop to work."""
 
 LEAST = MappingProxyType(
     {

@@ -109,7 +109,7 @@ def cutover(
         # These imports take a second, during which Spark's JVM starts.
         from towpath.mirror.cutover.cutover import cutover as cut_over  # noqa: PLC0415
         from towpath.mirror.cutover.report import CutoverRequest  # noqa: PLC0415
-        from towpath.mirror.verify.verify import Scope  # noqa: PLC0415
+        from towpath.mirror.verify.scope import Scope  # noqa: PLC0415
         from towpath.wire.naming import IdSample  # noqa: PLC0415
 
         ids = None

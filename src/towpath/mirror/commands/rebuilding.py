@@ -14,7 +14,7 @@ from towpath.mirror.repair.found import Outcome
 from towpath.mirror.repair.rebuild import RebuildReport, RebuildRequest
 from towpath.mirror.repair.rebuild import rebuild as rebuild_ledger
 from towpath.mirror.show.repair_shapes import LedgerRepairJson
-from towpath.mirror.verify.verify import Scope
+from towpath.mirror.verify.scope import Scope
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
 from towpath.settings import LinkConfig

@@ -20,7 +20,7 @@ from towpath.mirror.repair.repair_plan import Repair, RepairPlan
 from towpath.mirror.show.entries_json import lost_as_json
 from towpath.mirror.show.repair_shapes import RepairedPartitionJson, RepairJson
 from towpath.mirror.show.shapes import place_as_json
-from towpath.mirror.verify.verify import Scope
+from towpath.mirror.verify.scope import Scope
 from towpath.model.amounts import count
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings import load

@@ -31,9 +31,9 @@ from towpath.mirror.status.open_transaction import oldest
 from towpath.mirror.transform.proof import verify as verify_transformed
 from towpath.mirror.verify.schema_proof import SchemaProof
 from towpath.mirror.verify.schemas import proving
+from towpath.mirror.verify.scope import EVERY_TOPIC, Scope
 from towpath.mirror.verify.stoppable import until
 from towpath.mirror.verify.verdict import PartitionVerdict, Verdict
-from towpath.mirror.verify.verify import EVERY_TOPIC, Scope
 from towpath.mirror.verify.verify import verify as compare_all
 from towpath.model.amounts import count, size, span
 from towpath.model.errors import ConfigError, ConfigProblem

@@ -30,8 +30,10 @@ from towpath.mirror.repair.found import (
     last_own,
 )
 from towpath.mirror.twin import require_no_twin
+from towpath.mirror.verify.comparing import compared
+from towpath.mirror.verify.observed import Observed
 from towpath.mirror.verify.ranges import common_range
-from towpath.mirror.verify.verify import Observed, Scope, compared
+from towpath.mirror.verify.scope import Scope
 from towpath.model.errors import (
     RefusedError,
     StepOutdatedError,
@@ -151,7 +153,7 @@ def _compared(
     for each in orphans.values():
         for entry in entries(each, "", each.end - each.start, each.end - each.start):
             books.take(entry)
-    bounds = Observed(Scope(), books, link.source, link.target).bounds(orphans)
+    bounds = Observed(books, link.source, link.target).bounds(orphans)
     ranges = [common_range(tp, books.of(tp), each) for tp, each in bounds.items()]
     wanted = [sized for sized in ranges if sized is not None]
     found = compared(link.config, asked.scope, books, wanted, asked.on_done, asked.stop)

@@ -28,8 +28,9 @@ from towpath.mirror.run.rounds import RoundPlan, plan_round
 from towpath.mirror.run.slices import run_slice
 from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.status.partitions import status
+from towpath.mirror.verify.comparing import compared
 from towpath.mirror.verify.ranges import Sized
-from towpath.mirror.verify.verify import Scope, compared
+from towpath.mirror.verify.scope import Scope
 from towpath.model.errors import StepOutdatedError, StoppedError
 from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.plan.lease import Lease

@@ -18,9 +18,9 @@ from towpath.mirror.repair.repair_plan import (
     hindered,
 )
 from towpath.mirror.status.losses import LostRecords
+from towpath.mirror.verify.observed import Observed
 from towpath.mirror.verify.ranges import Sized, kept_range
 from towpath.mirror.verify.verdict import difference
-from towpath.mirror.verify.verify import Observed, Scope
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import SourceOffset, TopicPartition
 
@@ -102,7 +102,7 @@ def _different(
     link: OpenLink, lost: Mapping[TopicPartition, LostRecords], compare: Compare
 ) -> dict[TopicPartition, Unrepaired]:
     """Compare all records that both clusters still have of partitions that may be repaired."""
-    bounds = Observed(Scope(), link.books, link.source, link.target).bounds(lost)
+    bounds = Observed(link.books, link.source, link.target).bounds(lost)
     ranges = [
         kept_range(tp, link.books.of(tp), each, lost[tp].target_end) for tp, each in bounds.items()
     ]

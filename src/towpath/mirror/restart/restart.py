@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from towpath.cluster.metadata import every_partition
 from towpath.ledger.entries import Restarted
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.wishes import require_copied, signature
 from towpath.mirror.restart.restart_plan import MirrorTopic, Outcome, Restart, outcome
 from towpath.mirror.subjects import SUBJECTS
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.nouns import TopicName
 from towpath.plan.applier import Applier
 from towpath.plan.journal import JournalWriter
 from towpath.plan.lease import Lease, require_free
@@ -138,7 +139,7 @@ def _mirrors(link: OpenLink, names: Mapping[TopicName, TopicName]) -> dict[Topic
         for source, info in there.items()
     ]
     foreign = writes_of_others(steps, link.books, link.target)
-    tps = [TopicPartition(i.name, p.partition) for i in there.values() for p in i.partitions]
+    tps = every_partition(found)
     first, end = link.target.offsets.earliest(tps), link.target.offsets.latest(tps)
     return {
         source: MirrorTopic(

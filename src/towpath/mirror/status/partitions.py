@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.leaders import leader_is_away
-from towpath.cluster.metadata import TopicInfo
+from towpath.cluster.metadata import TopicInfo, every_partition
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Gap, LinkStage, Pause, Receipt
 from towpath.mirror.status.losses import Losses, LostRecords
@@ -62,7 +62,7 @@ def status(
         return transformed_status(config, books, source, target, patience)
     told = source.topics.with_brokers()
     topics = {n: info for n, info in told.topics.items() if config.topics.takes(info)}
-    tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
+    tps = every_partition(topics)
     leaders = {tp: leader for tp in tps if (leader := told.leader(tp)) is not None}
     # Asked before the stable ends: what lies between is held back, and not just written.
     marks = source.offsets.latest(tps, patience=patience, leaders=leaders)

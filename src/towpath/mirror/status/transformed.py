@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
+from towpath.cluster.metadata import every_partition
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.transformed import PositionsTopic, TransformedPosition
 from towpath.mirror.status.partition_status import PartitionStatus, State
@@ -64,7 +65,7 @@ def rows_of(
     """
     told = source.topics.with_brokers()
     topics = {name: info for name, info in told.topics.items() if config.topics.takes(info)}
-    tps = [TopicPartition(name, p.partition) for name, i in topics.items() for p in i.partitions]
+    tps = every_partition(topics)
     leaders = {tp: leader for tp in tps if (leader := told.leader(tp)) is not None}
     ends = source.offsets.latest(tps, committed=True, patience=patience, leaders=leaders)
     gone = [

@@ -39,9 +39,10 @@ from towpath.mirror.transform.proof_others import (
     producers_of,
 )
 from towpath.mirror.transform.proof_verdict import Proof, ProofStand, needs, verdict_of
+from towpath.mirror.verify.scope import Scope
 from towpath.mirror.verify.stoppable import until
 from towpath.mirror.verify.verdict import PartitionVerdict
-from towpath.mirror.verify.verify import Scope, read_books
+from towpath.mirror.verify.verify import read_books
 from towpath.model.errors import SparkLostError
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.runtime.deadline import Deadline
