@@ -43,7 +43,7 @@ from towpath.gateway.frames import FrameError
 from towpath.gateway.promotion.transactional_cut import LeavingTransactional
 from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import TARGET, Routes
-from towpath.gateway.transaction_routes import TransactionHold
+from towpath.gateway.transaction_routes import SeenTransactional, TransactionHold
 from towpath.ledger.entries import NextSequence
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition
 from towpath.wire.header import BatchHeader
@@ -171,9 +171,15 @@ def test_no_transaction_is_of_two_clusters() -> None:
               for each in topic.results_by_partition]  # fmt: skip
         codes = {each.partition_error_code for each in of} or {told.error_code}
         assert codes == {44}, "applications hear of it, and may abort"
-        aborted = EndTxnResponse(throttle_time_ms=0, error_code=INVALID_STATE)
-        ends = step(routes, end(committed=False, epoch=4), 3, TargetClient())
-        assert answered(ends, aborted).error_code == 0, "nothing has begun"
+
+        def aborted(routes: Routes = routes) -> Any:
+            told = EndTxnResponse(throttle_time_ms=0, error_code=INVALID_STATE)
+            ends = step(routes, end(committed=False, epoch=4), 3, TargetClient())
+            return answered(ends, told).error_code
+
+        assert [aborted(), aborted()] == [0, 0], "nothing has begun, asked twice or not"
+        assert step(routes, add("moved", producer=8, epoch=0), 3, TargetClient()) is not None
+        assert aborted() == INVALID_STATE, "that one has begun"
     with pytest.raises(FrameError, match="promoted without it"):
         step(moved(), commit_offsets("g", "stays"), 3, TargetClient())
     with pytest.raises(FrameError, match="topic moved, which was promoted without it"):
@@ -408,3 +414,27 @@ def test_ids_that_were_heard_of_long_ago_are_forgotten() -> None:
     for name in ("a", "b", "a", "c"):
         ids.saw(name, 1)
     assert [*ids.seen()] == ["a", "c"]
+
+
+def test_ids_are_noted_once_and_again_only_while_they_go_on() -> None:
+    ids = Routes().transactions
+    ids.learn({"learned": SeenTransactional({7}, {"t"})})
+    ids.saw("a", 1, ["t"])
+    ids.saw("b", 2)
+    assert {*ids.unnoted()} == {"a", "b"}
+    assert ids.unnoted() == {}
+    ids.saw("a", 1)
+    assert ids.unnoted() == {}, "that is nothing new"
+    assert {*ids.unnoted(every=True)} == {"a", "b"}, "who was learned of is another gateway's"
+    ids.saw("b", 2)
+    assert {*ids.unnoted(every=True)} == {"b"}
+    ids.note_again(["b"])
+    assert {*ids.unnoted()} == {"b"}, "the ledger did not take it"
+
+
+def test_a_copy_shares_nothing_that_changes() -> None:
+    ids = replace(Routes().transactions, most=1)
+    ids.saw("a", 1)
+    copied = ids.copy()
+    copied.saw("b", 2)
+    assert {*ids.unnoted(every=True)} == {"a"}

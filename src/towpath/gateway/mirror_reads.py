@@ -91,7 +91,8 @@ class MirrorReads:
     def begins_at_source(self, group: str, topics: Collection[str]) -> bool:
         """Note that a new group begins at the source if it reads what went back; return that."""
         begins = not self.returned.keys().isdisjoint(topics)
-        self.returned_groups |= {group} if begins else set()
+        if begins:
+            self.returned_groups.add(group)
         return begins
 
     def leader(self, topic: str, partition: int) -> int | None:

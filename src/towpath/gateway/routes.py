@@ -147,10 +147,9 @@ class Routes:
         if mirror.returned:
             self.groups = set()  # all topics go back together; other groups are the target's
         for each in record.topics:
-            ids = UUID(each.target_id), UUID(each.source_id)
-            (self.returned_ids.add if each.topic in mirror.returned else self.returned_ids.remove)(
-                *ids
-            )
+            is_back = each.topic in mirror.returned
+            change = self.returned_ids.add if is_back else self.returned_ids.remove
+            change(UUID(each.target_id), UUID(each.source_id))
 
     def _move(self, each: PromotedTopic, *, back: bool) -> None:
         source_id, target_id = UUID(each.source_id), UUID(each.target_id)

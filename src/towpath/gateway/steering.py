@@ -65,7 +65,9 @@ class Steering:
     ) -> None:
         self._adopts = adopts
         self._own, self._answers, self._routes = own, answers, routes
-        self._send = RequestSending(answers, routes.ids)
+        # Topics that went back keep their ids only for who read their mirrors.
+        returned = routes.returned_ids if routes.mirror is not None else None
+        self._send = RequestSending(answers, routes.ids, returned)
         self._leaving = leaving or LeavingClients(routes, lambda: 0.0)
         self._logins = logins
         self._producing = ProduceSteering(

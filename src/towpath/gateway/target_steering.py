@@ -21,13 +21,11 @@ from towpath.gateway.apis import Api
 from towpath.gateway.fetch_requests import FLEXIBLE, WITH_IDS, without_leader_epochs
 from towpath.gateway.frames import FrameError, Head, uvarint
 from towpath.gateway.group_fence import GroupFence
-from towpath.gateway.group_steering import GroupSteering
-from towpath.gateway.heartbeat_steering import HeartbeatSteering
 from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.recoding import decoded, recoded
-from towpath.gateway.request_sending import RelayedClient, RequestSending, of_cluster
+from towpath.gateway.request_sending import RelayedClient, of_cluster
 from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.routes import BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import FETCH_SESSIONS, Steering
@@ -71,12 +69,7 @@ class TargetSteering(Steering):
     ) -> None:
         super().__init__(own, answers, routes, wake, leaving)
         self._mirror = mirror
-        self._send = RequestSending(answers, routes.ids, routes.returned_ids)
-        others = {
-            **GroupSteering(self._send, routes).handlers,
-            **HeartbeatSteering(self._send, routes).handlers,
-        }
-        self._groups = GroupFence(others, routes, mirror).handlers
+        self._groups = GroupFence({**self._handlers}, routes, mirror).handlers
         self._handlers |= {
             **self._groups,
             Api.CREATE_TOPICS: (CreateTopicsRequest, self._topics),

@@ -96,6 +96,7 @@ class TransactionRoutes:
     most: int = MOST
     unplaced: UnplacedIds = field(default_factory=UnplacedIds)
     _seen: OrderedDict[str, SeenTransactional] = field(default_factory=OrderedDict)
+    _heard: set[str] = field(default_factory=set)
     _unnoted: set[str] = field(default_factory=set)
     _began: dict[tuple[str, str, int], int] = field(default_factory=dict)
     """By id, topic and partition, the sequence of a client that is 0 where it moved to."""
@@ -166,14 +167,15 @@ class TransactionRoutes:
         """Note a request of a transactional id; return what is known of it."""
         seen = self._seen.setdefault(name, SeenTransactional())
         self._seen.move_to_end(name)
+        self._heard.add(name)
         before = seen.producers, len(seen.topics), len(seen.groups)
         seen.producers = {producer}
         seen.topics.update(topics)
         seen.groups.update(groups)
         if before != (seen.producers, len(seen.topics), len(seen.groups)):
             self._unnoted.add(name)
-        if len(self._seen) > self.most:
-            self._seen.popitem(last=False)
+        while len(self._seen) > self.most:
+            self._heard.discard(self._seen.popitem(last=False)[0])
         return seen
 
     def opened(self, names: Iterable[str]) -> None:
@@ -187,9 +189,16 @@ class TransactionRoutes:
             self._of(name).is_open = False
 
     def unnoted(self, *, every: bool = False) -> dict[str, SeenTransactional]:
-        """Return ids that did something new since the last call, or all, likewise."""
-        names = {*self._seen} if every else self._unnoted & self._seen.keys()
+        """Return ids that did something new since the last call.
+
+        Args:
+            every: Also those that did something since the last such call, were it nothing new.
+        """
+        names = self._unnoted & self._seen.keys()
         self._unnoted = set()
+        if every:
+            names |= self._heard
+            self._heard = set()
         return {name: self._as_there(name) for name in names}
 
     def note_again(self, names: Iterable[str]) -> None:
@@ -222,7 +231,7 @@ class TransactionRoutes:
         seen = OrderedDict(self.seen())
         return replace(
             self, hold=None, moved={*self.moved}, known={**self.known}, _seen=seen,
-            _began={**self._began},
+            _heard=set(), _unnoted=set(), _began={**self._began},
         )  # fmt: skip
 
     def _of(self, name: str) -> SeenTransactional:

@@ -199,10 +199,14 @@ class TransactionSteering:
         """
         is_moved = self._ids.is_moved(name)
         fits = movable if is_moved else not any_there
-        if fits and not self._ids.is_strange(name):
-            return PlaceVerdict.PASS
-        at_target = client.home.cluster is Cluster.TARGET
-        return self._ids.unplaced.verdict(name, UnplacedId(*who, wants, movable, at_target))
+        verdict = PlaceVerdict.PASS
+        if not fits or self._ids.is_strange(name):
+            at_target = client.home.cluster is Cluster.TARGET
+            wanted = UnplacedId(*who, wants, movable, at_target)
+            verdict = self._ids.unplaced.verdict(name, wanted)
+        if verdict is PlaceVerdict.PASS:
+            self._ids.unplaced.begins(name)
+        return verdict
 
     def _require_group(self, name: str, group: str) -> None:
         """Raise unless the cluster of a transactional id has a group.

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import TypeVar
 
+_Key = TypeVar("_Key")
 _MOST = 50_000
-"""Transactional ids of which it is remembered that they are settled."""
+"""Transactional ids of which it is remembered that they are settled, or were refused."""
 
 
 class PlaceVerdict(Enum):
@@ -45,15 +47,15 @@ class UnplacedIds:
     """Transactional ids that wait, and those that are settled."""
 
     wanted: dict[str, UnplacedId] = field(default_factory=dict)
-    _aborting: set[str] = field(default_factory=set)
-    _refused: set[tuple[str, UnplacedId]] = field(default_factory=set)
+    _aborting: dict[str, None] = field(default_factory=dict)
+    _refused: dict[tuple[str, UnplacedId], None] = field(default_factory=dict)
     _settled: dict[str, None] = field(default_factory=dict)
 
     def verdict(self, name: str, wanted: UnplacedId) -> PlaceVerdict:
         """Return what becomes of a request; one that waits is asked about again."""
         if (name, wanted) in self._refused:
-            self._refused.discard((name, wanted))
-            self._aborting.add(name)
+            del self._refused[name, wanted]
+            _remember(self._aborting, name)
             return PlaceVerdict.REFUSE
         if wanted.at_target and wanted.movable and name in self._settled:
             return PlaceVerdict.PASS
@@ -63,18 +65,19 @@ class UnplacedIds:
     def has_begun_nothing(self, name: str, *, committed: bool) -> bool:
         """Whether a client ends a transaction that was refused before it began, by an abort.
 
-        Librdkafka asks for that, which a broker takes for an error that ends its producer.
+        Librdkafka asks for that, which a broker takes for an error that ends its producer. It asks
+        again where the answer was lost.
         """
-        was_refused = name in self._aborting
-        self._aborting.discard(name)
-        return was_refused and not committed
+        return name in self._aborting and not committed
+
+    def begins(self, name: str) -> None:
+        """Note that a transaction of an id begins, so that ends are of this one from now on."""
+        self._aborting.pop(name, None)
 
     def settles(self, name: str) -> None:
         """Note that the target knows an id as well as it ever will."""
         self.wanted.pop(name, None)
-        self._settled[name] = None
-        if len(self._settled) > _MOST:
-            del self._settled[next(iter(self._settled))]
+        _remember(self._settled, name)
 
     def leaves(self, name: str) -> None:
         """Note that an id moved, so that nothing of before counts."""
@@ -85,4 +88,11 @@ class UnplacedIds:
         """Refuse what an id waits for."""
         wanted = self.wanted.pop(name, None)
         if wanted is not None:
-            self._refused.add((name, wanted))
+            _remember(self._refused, (name, wanted))
+
+
+def _remember(known: dict[_Key, None], key: _Key) -> None:
+    """Add a key, and drop the oldest one where there are too many."""
+    known[key] = None
+    if len(known) > _MOST:
+        del known[next(iter(known))]

@@ -14,7 +14,7 @@ import time
 from dataclasses import replace
 
 from towpath.gateway.promotion.deciding import decide
-from towpath.gateway.promotion.gateway_book import done_state
+from towpath.gateway.promotion.gateway_entries import done_state
 from towpath.gateway.promotion.group_move import MEMBERS, GroupMove, Offsets
 from towpath.gateway.promotion.group_scope import GroupScope, ahead, members_there
 from towpath.gateway.promotion.promotion_resources import PromotionResources

@@ -15,7 +15,7 @@ from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.promotion.automatic_promotion import Readiness
 from towpath.gateway.promotion.deciding import UndecidedError
 from towpath.gateway.promotion.fleet import FleetFacts
-from towpath.gateway.promotion.gateway_book import done_state
+from towpath.gateway.promotion.gateway_entries import done_state
 from towpath.gateway.promotion.group_promotion import GroupPromotion
 from towpath.gateway.promotion.group_scope import group_scope, told_waiting
 from towpath.gateway.promotion.known_producers import KnownProducers

@@ -27,7 +27,7 @@ from typing import TypeVar
 
 from towpath.gateway.promotion.deciding import decide
 from towpath.gateway.promotion.direct_writers import require_no_direct_writers
-from towpath.gateway.promotion.gateway_book import done_state
+from towpath.gateway.promotion.gateway_entries import done_state
 from towpath.gateway.promotion.group_move import MEMBERS, GroupMove
 from towpath.gateway.promotion.mirroring_end import close_topics
 from towpath.gateway.promotion.promotion_record import record_of

@@ -13,7 +13,8 @@ from towpath.gateway.promotion.automatic_groups import AutomaticGroups
 from towpath.gateway.promotion.automatic_promotion import AutomaticPromotion
 from towpath.gateway.promotion.deciding import UndecidedError
 from towpath.gateway.promotion.fleet_follower import FleetFollower
-from towpath.gateway.promotion.gateway_book import GatewayBook, done_state
+from towpath.gateway.promotion.gateway_book import GatewayBook
+from towpath.gateway.promotion.gateway_entries import done_state
 from towpath.gateway.promotion.promoter import Promoter
 from towpath.gateway.promotion.promoting_gateway import PromotingGateway
 from towpath.gateway.promotion.promotion_resources import PromotionResources
@@ -123,7 +124,7 @@ class PromotionThread:
         self._thread.join()
         self._follower.end()
         try:
-            self._relayed.note()
+            self._relayed.note(every=True)
             self._book.end()
         except TowpathError as error:
             self._tell([error.reason])
