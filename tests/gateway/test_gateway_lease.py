@@ -32,10 +32,12 @@ def test_a_gateway_that_cannot_tell_of_itself_holds_until_the_ledger_has_its_wor
     assert lease.is_lapsed, "others may have gone on without it"
     lease.ended("one")
     lease.joins("two")
-    lease.left()
+    lease.left("one")
     assert lease.is_lapsed, "the second one may count on it"
     lease.ended("two")
-    lease.left()
+    lease.left("one")
+    assert lease.is_lapsed, "who leads a third one may have read the word on the second one"
+    lease.left("two")
     assert (lease.is_lapsed, lease.is_joined) == (False, False)
 
 
@@ -61,8 +63,8 @@ class World:
     log: list[tuple[str, str]] = field(default_factory=list)
     read: int = 0
     lease: GatewayLease = field(init=False)
+    joined: str = ""
     wanted: str = ""
-    beat: float = 0.0
     joined_last: bool = False
     leads: str = ""
     told: int = 0
@@ -81,12 +83,12 @@ class World:
             self.read += 1
             if kind == JOIN:
                 self.lease.joins(name)
-                self.wanted = WORD
+                self.joined, self.wanted = name, WORD
             elif kind == OVER:
                 self.lease.ended(name)
                 self.wanted = LAST
             elif kind == LAST:
-                self.lease.left()
+                self.lease.left(name)
 
     def says(self, late: float) -> None:
         """The gateway writes a word, which the ledger takes a while later."""
@@ -95,7 +97,7 @@ class World:
         sent = self.now
         self.now += late
         joined = self.wanted == WORD and self.lease.is_joined
-        self.log.append((WORD if joined else LAST, ""))
+        self.log.append((WORD if joined else LAST, self.joined))
         self.lease.renewed(sent)
         if self.wanted == LAST:
             self.wanted = ""

@@ -45,6 +45,7 @@ class GatewayLease:
         self._now = now
         self._until: float | None = None
         self._is_lapsed = False
+        self._latest = ""
         self.attempt = ""
 
     @property
@@ -60,7 +61,7 @@ class GatewayLease:
 
     def joins(self, attempt: str) -> None:
         """Note that a promotion began, before that is answered."""
-        self.attempt = attempt
+        self.attempt = self._latest = attempt
         if self._until is None:
             self._until = self._now() + LEASE
 
@@ -84,12 +85,13 @@ class GatewayLease:
         if attempt == self.attempt:
             self.attempt = ""
 
-    def left(self) -> None:
+    def left(self, attempt: str) -> None:
         """Note that the ledger has the word of this gateway that it takes part no more.
 
-        A promotion that began before that counts on the lease.
+        A promotion that began before that counts on the lease. So does who read a word for a later
+        promotion, also if that is over: only the word on the last one ends it.
         """
-        if not self.attempt:
+        if not self.attempt and attempt == self._latest:
             self._until, self._is_lapsed = None, False
 
 

@@ -127,6 +127,39 @@ def test_who_leads_is_fenced_by_who_takes_over_and_members_join_anew(made: Made)
         one.fleet.ask(GatewayTask.HOLD, Deadline.after(10), topics=("t",))
 
 
+def test_who_reads_of_a_promotion_once_it_is_over_holds_nobody(made: Made) -> None:
+    one, _other = made(), made()
+    led(one, "short")
+    one.book.take_over("short")
+    late = made(follows=False)
+    follower = FleetFollower(late)
+    lease = late.gateway.routes.lease
+    for _ in range(2):  # it reads all of it, and then its own word
+        follower.turn()
+    follower.end()
+    assert not lease.is_joined
+
+
+def test_a_word_that_came_late_is_taken_back(made: Made) -> None:
+    one, other = made(), made()
+    led(one, "short")
+    one.book.take_over("short")
+    lease = other.gateway.routes.lease
+    wait_until(lambda: not lease.is_joined, "it takes part no more", 10)
+    one.book.read()
+    word = one.book.replies[other.book.name]
+    assert not word.joined
+    one.book.tell([replace(word, joined=True)])
+    one.book.read()
+    assert one.book.replies[other.book.name].joined
+
+    def taken_back() -> bool:
+        one.book.read()
+        return not one.book.replies[other.book.name].joined
+
+    wait_until(taken_back, "it says so again", 10)
+
+
 def test_a_gateway_that_does_not_take_part_forbids_it(made: Made) -> None:
     """As one does that is frozen, and any other one until brokers have got all that it sent."""
     one, other = made(), made(follows=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kafka import Record, commit, create_topic, produce
+from tests.support.kafka import Record, commit, create_topic, produce, wait_until
 from tests.support.messages import share_group, streams_group
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
@@ -73,9 +73,11 @@ def test_share_groups_and_streams_groups_are_named_with_their_kind(
         streams_group(admin, streams, name)
         commit(source.bootstrap, streams, name, 0, 2)
         place = TopicPartition(name, 0)
-        commits = admin.groups.commits()
-        assert commits[ClientGroup(shared, GroupKind.SHARE)] == {place: 3}
-        assert commits[ClientGroup(streams, GroupKind.STREAMS)] == {place: 2}
+        wanted = {
+            ClientGroup(shared, GroupKind.SHARE): {place: 3},
+            ClientGroup(streams, GroupKind.STREAMS): {place: 2},
+        }
+        wait_until(lambda: wanted.items() <= admin.groups.commits().items(), "both are there", 30)
         found = look_at_clients(mirror.config, admin, [name])
     assert (found.groups, found.unseen_groups) == ((), "")
     assert (found.share_groups, found.streams_groups) == ((shared,), (streams,))

@@ -33,6 +33,7 @@ _KINDS = frozenset({GatewayCall.kind, GatewayReply.kind, Promotion.kind, Promote
 _OPEN = frozenset({PromotionStage.ASKED.value, PromotionStage.RUNNING.value})
 _IDLE, _BUSY, _NAP = 0.5, 0.2, 0.005
 _AGAIN = 0.2
+_NO_CALL = -1
 _LAPSED = "it could not tell of itself for some seconds, and holds its clients by itself"
 
 
@@ -114,8 +115,7 @@ class FleetFollower:
             case GatewayCall():
                 self._called(entry)
             case GatewayReply() if entry.gateway == self._at.book.name:
-                if not entry.joined and self._lease.is_joined:
-                    self._left()
+                self._heard(entry)
             case Promoted():
                 self._records[entry.name] = entry
                 if self._follows(entry.name):
@@ -130,6 +130,7 @@ class FleetFollower:
         if call.task == GatewayTask.JOIN:
             self._lease.joins(_name(call))
             self._joined = call
+            self._last = _sign(call, self._at.book.name)
         elif self._joined is None or _name(call) != _name(self._joined):
             if not is_own and call.number == 0:  # it is about no promotion
                 self._write(self._reply(call))
@@ -161,9 +162,17 @@ class FleetFollower:
         if self._last is not None:
             self._say(replace(self._last, joined=False, error=""), is_last=True)
 
-    def _left(self) -> None:
+    def _heard(self, own: GatewayReply) -> None:
+        """Take in what the ledger has of this gateway, and others therefore believe."""
+        if self._lease.is_joined and not own.joined:
+            self._left(_name(own))
+        elif own.joined and not self._lease.is_joined and self._last is not None:
+            # That word came late, behind the one that took it back.
+            self._say(self._last, is_last=True)
+
+    def _left(self, attempt: str) -> None:
         was_lapsed = self._lease.is_lapsed
-        self._lease.left()
+        self._lease.left(attempt)
         if was_lapsed and not self._lease.is_lapsed:
             self._at.call(self._at.gateway.wake)
 
@@ -237,5 +246,13 @@ class FleetFollower:
             self._at.call(self._at.gateway.wake)
 
 
-def _name(call: GatewayCall) -> str:
-    return f"{call.leader} {call.request}"
+def _name(about: GatewayCall | GatewayReply) -> str:
+    return f"{about.leader} {about.request}"
+
+
+def _sign(call: GatewayCall, gateway: str) -> GatewayReply:
+    """Return a sign of life of a promotion that answers none of its calls."""
+    return GatewayReply(
+        link=call.link, gateway=gateway, request=call.request, leader=call.leader, number=_NO_CALL,
+        joined=True,
+    )  # fmt: skip

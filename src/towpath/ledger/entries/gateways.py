@@ -139,7 +139,7 @@ class GatewayReply:
 
     Attributes:
         gateway: The gateway.
-        request: The request; `leader`, who leads it; `number`, the call that is done.
+        request: The request; `leader`, who leads it; `number`, the call that is done, -1 for none.
         joined: It takes part: if it cannot tell of itself for some seconds, it holds its clients
             by itself until it knows the outcome.
         error: Why it cannot do what was asked, "" if it did.
