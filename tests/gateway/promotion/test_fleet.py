@@ -22,7 +22,14 @@ from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.routes import Routes
 from towpath.gateway.write_drains import WriteDrains
-from towpath.ledger.entries import GatewayTask, Promoted, Promotion, PromotionStage
+from towpath.ledger.entries import (
+    GatewayReply,
+    GatewayTask,
+    Promoted,
+    Promotion,
+    PromotionStage,
+    ReadEntry,
+)
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.errors import LedgerError
 from towpath.model.reasons import ReasonCode
@@ -149,13 +156,20 @@ def test_a_word_that_came_late_is_taken_back(made: Made) -> None:
     one.book.read()
     word = one.book.replies[other.book.name]
     assert not word.joined
+    words = list[bool]()
+    take_in = one.book.take_in
+
+    def heard(entry: ReadEntry) -> None:
+        if isinstance(entry, GatewayReply):
+            words.append(entry.joined)
+        take_in(entry)
+
+    one.book.take_in = heard  # type: ignore[method-assign]
     one.book.tell([replace(word, joined=True)])
-    one.book.read()
-    assert one.book.replies[other.book.name].joined
 
     def taken_back() -> bool:
         one.book.read()
-        return not one.book.replies[other.book.name].joined
+        return words == [True, False]
 
     wait_until(taken_back, "it says so again", 10)
 
