@@ -138,7 +138,7 @@ def test_every_broker_of_both_sides_is_restarted_under_load(
 
 
 @pytest.mark.chaos
-def test_leaders_that_move(
+def test_leaders_that_move_cost_no_record(
     tmp_path: Path, sides: Sides, new_name: NewName, rng: random.Random
 ) -> None:
     mirror = Mirror(tmp_path, sides.source, sides.target, new_name("moves"))
@@ -189,7 +189,7 @@ def _prefer_again(cluster: LocalCluster, topics: list[str]) -> None:
 
 
 @pytest.mark.chaos
-def test_cuts_and_latency(
+def test_cuts_and_latency_cost_no_record(
     tmp_path: Path,
     source: SharedCluster,
     lone: SharedCluster,
@@ -231,7 +231,7 @@ class Proxied(Mirror):
 
 
 @pytest.mark.chaos
-def test_a_frozen_target(
+def test_a_target_that_freezes_costs_no_record(
     tmp_path: Path,
     source: LocalCluster,
     lone: LocalCluster,

@@ -146,7 +146,9 @@ def test_another_topic_of_the_same_name_is_no_cut_and_no_retention(
     assert set(versions) == {DIVERGING}
 
 
-def test_a_deleted_topic(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_source_topic_that_was_deleted_is_told(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str]
+) -> None:
     write(mirror.source, mirror.topic, 1)
     mirror.catch_up()
     delete_topic(mirror.source.bootstrap, mirror.topic)

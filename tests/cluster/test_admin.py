@@ -116,7 +116,9 @@ def test_configs_of_a_missing_topic_fail_alone(admin: Admin, topic: TopicName) -
     assert found.sure(topic) == found[topic]
 
 
-def test_offsets(admin: Admin, target: LocalCluster, topic: TopicName) -> None:
+def test_offsets_are_told_by_time_and_moved_by_deletion(
+    admin: Admin, target: LocalCluster, topic: TopicName
+) -> None:
     records = [Record(b"k", b"v", timestamp=1000 * n, partition=1) for n in range(1, 11)]
     produce(target.bootstrap, topic, records)
     zero, one, two = parts(topic)
@@ -198,7 +200,7 @@ def test_offsets_of_a_group(admin: Admin, target: LocalCluster, topic: TopicName
     assert admin.groups.committed("nobody", parts(topic)) == {}
 
 
-def test_a_topic_grows(admin: Admin, topic: TopicName) -> None:
+def test_a_topic_grows_and_never_shrinks(admin: Admin, topic: TopicName) -> None:
     admin.topics.grow(topic, 5)
     assert len(admin.topics.describe([topic])[topic].partitions) == 5
     with pytest.raises(

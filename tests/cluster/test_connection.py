@@ -190,7 +190,9 @@ def test_an_expired_certificate_of_the_broker(expired: LocalCluster, vault: Vaul
     assert "the broker's certificate has expired; renew it on the broker" in said
 
 
-def test_an_unknown_authority(secured_source: LocalCluster, vault: Vault) -> None:
+def test_an_unknown_authority_is_named_with_what_to_give(
+    secured_source: LocalCluster, vault: Vault
+) -> None:
     other = vault.other_ca
     said = why_not(config(secured_source, tls={"ca": str(other)}))
     assert f"signed by none of `tls.ca` ({other}); give the PEM file" in said
@@ -222,7 +224,7 @@ def test_a_certificate_that_the_broker_does_not_accept(
     assert "the broker does not accept our certificate; look whether `tls.cert` is valid" in said
 
 
-def test_nothing_listens() -> None:
+def test_an_address_where_nothing_listens_is_named() -> None:
     (port,) = ports.reserve(1)
     with pytest.raises(UnreachableError) as caught:
         connect(config(None), "target", "127.0.0.1", port, Deadline.after(5))

@@ -43,7 +43,7 @@ def test_every_word_has_its_number(
     assert len(set(ours.values())) == len(ours)
 
 
-def test_mechanisms() -> None:
+def test_mechanisms_have_kafkas_numbers() -> None:
     theirs = {each.name.replace("_", "-"): each.value for each in ScramMechanism}
     assert {str(mechanism): number for mechanism, number in MECHANISMS.items()}.items() <= (
         theirs.items()

@@ -26,14 +26,14 @@ def run(script: str, *arguments: str, **environment: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     "script", ["setup", "check", "test", "demo", "soak", "coverage", "pictures"]
 )
-def test_no_python(script: str) -> None:
+def test_scripts_say_how_to_get_a_missing_python(script: str) -> None:
     code, said = run(script, PYTHON="no-such-python")
     assert code == 2
     assert "no Python 3.11 or newer was found (looked for: no-such-python)" in said
     assert "apt install python3 python3-venv" in said
 
 
-def test_no_java(tmp_path: Path) -> None:
+def test_scripts_say_how_to_get_a_missing_java(tmp_path: Path) -> None:
     code, said = run("setup", JAVA_HOME=str(tmp_path))
     assert code == 2
     assert f"no Java was found (looked for {tmp_path}/bin/java)" in said
@@ -47,7 +47,7 @@ def test_no_java(tmp_path: Path) -> None:
         ('java version "1.8.0_292"', "is Java 8, Kafka and Spark need 17 or newer"),
     ],
 )
-def test_an_old_java(tmp_path: Path, answer: str, said: str) -> None:
+def test_scripts_refuse_a_java_that_is_too_old(tmp_path: Path, answer: str, said: str) -> None:
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\necho '{answer}' >&2\n")

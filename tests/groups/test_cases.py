@@ -217,7 +217,9 @@ def test_a_target_that_deleted_further_than_the_source(cases: Cases) -> None:
         ({"include": ["nothing"]}, set[str]()),
     ],
 )
-def test_include_and_exclude(options: Mapping[str, list[str]], names: set[str]) -> None:
+def test_include_and_exclude_choose_groups_by_whole_names(
+    options: Mapping[str, list[str]], names: set[str]
+) -> None:
     asked = GroupsConfig.model_validate(options)
     assert {each for each in ("app-a", "app-b", "job-a") if asked.matches(each)} == names
 

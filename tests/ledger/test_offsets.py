@@ -172,7 +172,7 @@ _FEW = [(0, 100, 100), (80, 200, 50)]
         pytest.param([(0, 0, 9)], None, 0, 10, (9, "not yet mirrored"), id="behind what is copied"),
     ],
 )
-def test_edges(
+def test_answers_at_the_edges_of_runs_say_how_exact_they_are(
     runs: list[Run],
     mirrored: tuple[int, int, int, int] | None,
     log_start: int,
@@ -187,7 +187,7 @@ def test_edges(
     assert bool(found.why) is (answer[1] != "exact")
 
 
-def test_what_a_gap_lost() -> None:
+def test_an_offset_in_a_gap_is_lost() -> None:
     offsets = OffsetMap(
         [(SourceOffset(0), TargetOffset(0), 2), (SourceOffset(9), TargetOffset(2), 2)], gaps=[GAP]
     )

@@ -112,7 +112,7 @@ def test_the_end_does_not_wait_for_those_who_are_slow(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_taken_port() -> None:
+def test_a_port_that_is_taken_is_refused_with_its_reason() -> None:
     with served(LinkMeter()) as address:
         port = int(address.rpartition(":")[2])
         with pytest.raises(ConfigError) as refused:
@@ -144,7 +144,9 @@ def test_an_address_of_others(host: str, why: str) -> None:
         (errno.ENOBUFS, "port 80: No buffer space available; write another address"),
     ],
 )
-def test_other_reasons(monkeypatch: pytest.MonkeyPatch, number: int, why: str) -> None:
+def test_other_reasons_not_to_listen_are_told(
+    monkeypatch: pytest.MonkeyPatch, number: int, why: str
+) -> None:
     """A root user may listen anywhere, so the system's answer is played."""
 
     def refuse(*_: object, **__: object) -> None:
@@ -155,7 +157,7 @@ def test_other_reasons(monkeypatch: pytest.MonkeyPatch, number: int, why: str) -
         MetricsServer(("127.0.0.1", 80), METER, measure)
 
 
-def test_an_ipv6_address() -> None:
+def test_it_listens_on_an_ipv6_address() -> None:
     (port,) = ports.reserve(1)
     try:
         server = MetricsServer(("::1", port), METER, measure)

@@ -18,7 +18,7 @@ from towpath.model.amounts import count, size, span
         (5 * 2**40, "5.0 TiB"),
     ],
 )
-def test_sizes(number: float, text: str) -> None:
+def test_bytes_are_shown_in_the_largest_unit_that_fits(number: float, text: str) -> None:
     assert size(number) == text
 
 
@@ -36,9 +36,9 @@ def test_sizes(number: float, text: str) -> None:
         (187_200, "2d 4h"),
     ],
 )
-def test_spans(seconds: float, text: str) -> None:
+def test_seconds_are_shown_in_units_for_people(seconds: float, text: str) -> None:
     assert span(seconds) == text
 
 
-def test_counts() -> None:
+def test_numbers_have_commas_between_thousands() -> None:
     assert count(1234567) == "1,234,567"

@@ -422,7 +422,9 @@ def _killed(both: Both, count: int) -> None:
         one.apply(steps)
 
 
-def test_killed_anywhere(both: Both, rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_apply_that_is_killed_anywhere_ends_the_same(
+    both: Both, rng: random.Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whenever it was killed, the end is the same, and all of it is ours."""
     monkeypatch.setattr(step_kinds, "AT_ONCE", 2)
     wanted = created(both)

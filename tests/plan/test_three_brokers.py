@@ -188,7 +188,7 @@ def _planned(sides: Three, here: Here, file: str) -> list[Any]:
         ("broker_default", -1, 3, "3", ""),
     ],
 )
-def test_replication_factors(
+def test_replication_factors_follow_what_is_asked_and_how_many_brokers_there_are(
     sides: Three, here: Here, asked: str, planned: int, given: int, in_sync: str, said: str
 ) -> None:
     strict = sides.topic("strict", 2, min_insync_replicas="3")

@@ -56,7 +56,7 @@ def test_odd_records_arrive_unchanged_in_every_codec(mirror: Mirror, codec: str)
     assert assert_same_view(mirror) == len(ODD)
 
 
-def test_the_same_on_every_version(
+def test_copies_are_the_same_on_every_version(
     tmp_path: Path, pair: tuple[LocalCluster, LocalCluster], new_name: NewName
 ) -> None:
     mirror = Mirror(tmp_path, *pair, new_name("version"))
@@ -69,7 +69,9 @@ def test_the_same_on_every_version(
     assert assert_same_view(mirror, 3) == 3300
 
 
-def test_topics_without_ids(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topics_without_ids_are_copied_by_name(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Some brokers take requests by id, and have topics from before there were ids."""
     mirror.create()
     produce(mirror.source.bootstrap, mirror.topic, ODD)

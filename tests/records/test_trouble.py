@@ -51,7 +51,7 @@ def fetched(error: int, diverging: tuple[int, int] | None = None) -> Fetched:
         (29, SourceTrouble.FORBIDDEN),
     ],
 )
-def test_fetch_answers(error: int, meaning: SourceTrouble) -> None:
+def test_each_error_of_a_fetch_has_its_meaning(error: int, meaning: SourceTrouble) -> None:
     assert source_trouble(fetched(error)) is meaning
 
 
@@ -109,7 +109,7 @@ def test_logs_that_part_were_cut() -> None:
         (90, TargetTrouble.FOREIGN_ID),
     ],
 )
-def test_produce_answers(error: int, meaning: TargetTrouble) -> None:
+def test_each_error_of_a_produce_has_its_meaning(error: int, meaning: TargetTrouble) -> None:
     assert target_trouble(error) is meaning
 
 
@@ -118,7 +118,7 @@ def test_who_was_never_accepted_cannot_be_forgotten() -> None:
     assert target_trouble(45, fresh=True) is TargetTrouble.REOPEN
 
 
-def test_what_passes() -> None:
+def test_trouble_that_may_pass_is_told_from_what_stays() -> None:
     assert passes(UnreachableError("target", "x", "y"))
     assert passes(RefusedError("target", "x", 14, "LOADING", retriable=True))
     assert passes(RefusedError("target", "x", 90, "PRODUCER_FENCED"))

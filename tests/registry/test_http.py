@@ -260,7 +260,9 @@ def test_of_thousands_of_calls_to_a_registry_that_is_away_few_wait(
     http.close()
 
 
-def test_basic_login(server: Callable[[Says], Server], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_basic_login_is_sent_with_each_request(
+    server: Callable[[Says], Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WORD", "pass:word")
     there = server(lambda *_: (200, []))
     ask(there.url, basic={"username": "ann", "password": "env:WORD"})

@@ -97,7 +97,7 @@ def test_protobuf_and_json_with_references(new_registry: NewRegistry) -> None:
         }
 
 
-def test_metadata_and_rules(new_registry: NewRegistry) -> None:
+def test_metadata_and_rules_move_or_are_named_as_lost(new_registry: NewRegistry) -> None:
     ours = new_registry()
     metadata = {"properties": {"owner": "shop"}, "tags": {"Order.price": ["PII"]}}
     ours.register("a", record("A", "x"), metadata=metadata)

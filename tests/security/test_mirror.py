@@ -57,7 +57,7 @@ def test_a_secured_mirror_shows_no_secret(secured: SecuredLink, tmp_path: Path, 
     assert any("SparkListener" in text.decode(errors="replace") for text in shown.values())
 
 
-def test_a_wrong_password(
+def test_a_wrong_password_is_told_without_being_shown(
     secured: SecuredLink, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOURCE_PASSWORD", "wrong-one")
@@ -80,7 +80,7 @@ def test_a_run_with_a_wrong_password(
     assert "wrong-one" not in run.said
 
 
-def test_an_expired_certificate(
+def test_an_expired_certificate_is_told_with_who_must_renew_it(
     secured: SecuredLink, secured_target: SharedCluster, here: Here
 ) -> None:
     secured.target = secured_target.through("EXPIRED")

@@ -129,7 +129,7 @@ def test_a_rule_of_compaction_has_the_defaults_of_the_specified_system(write: Wr
          " nothing is restored from one (gs://); leave it out"),
     ],
 )  # fmt: skip
-def test_problems(write: Write, more: str, problem: str) -> None:
+def test_each_problem_of_a_file_has_its_sentence(write: Write, more: str, problem: str) -> None:
     key = more.partition(":")[0]
     kept = [line for line in MINIMAL.splitlines() if line.partition(":")[0] != key]
     path = write("\n".join([*kept, more]))

@@ -46,7 +46,7 @@ def times(text: str, since: datetime, count: int) -> list[str]:
         ("0 0 0 * * 6-7", ["2026-02-28 00:00:00", "2026-03-01 00:00:00"]),
     ],
 )
-def test_points_in_time(text: str, expected: list[str]) -> None:
+def test_a_schedule_gives_the_next_points_in_time(text: str, expected: list[str]) -> None:
     assert times(text, datetime(2026, 2, 27, 23, 59, 20, 5, tzinfo=UTC), 2) == expected
 
 

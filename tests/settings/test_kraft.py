@@ -95,7 +95,9 @@ def test_other_commands_say_what_the_file_is(write: Write) -> None:
          " /var/lib/towpath/orders"]),
     ],
 )  # fmt: skip
-def test_problems(write: Write, more: str, problems: list[str]) -> None:
+def test_each_problem_of_a_file_has_its_sentence(
+    write: Write, more: str, problems: list[str]
+) -> None:
     assert [each.sentence for each in check(write(_changed(more)))] == problems
 
 

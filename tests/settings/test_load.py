@@ -416,7 +416,9 @@ def test_certificates_that_are_no_use(certificates: Path, written: str, message:
         ("0s", 0, "0ms"),
     ],
 )
-def test_durations(text: str, seconds: float, shown: str) -> None:
+def test_durations_are_read_and_shown_with_their_unit(
+    text: str, seconds: float, shown: str
+) -> None:
     assert Duration.parse(text) == seconds
     assert str(Duration.parse(text)) == shown
     assert Duration.parse(str(Duration.parse(text))) == seconds
@@ -426,7 +428,7 @@ def test_durations(text: str, seconds: float, shown: str) -> None:
     ("text", "number", "shown"),
     [("512B", 512, "512B"), ("1.5KiB", 1536, "1536B"), ("4MiB", 4 << 20, "4MiB"), ("0B", 0, "0B")],
 )
-def test_sizes(text: str, number: int, shown: str) -> None:
+def test_sizes_are_read_and_shown_with_their_unit(text: str, number: int, shown: str) -> None:
     assert Size.parse(text) == number
     assert str(Size.parse(text)) == shown
 
@@ -441,7 +443,7 @@ def test_sizes(text: str, number: int, shown: str) -> None:
         ("1234B/s", 1234, "1234B/s"),
     ],
 )
-def test_rates(text: str, number: int, shown: str) -> None:
+def test_rates_are_read_and_shown_with_their_unit(text: str, number: int, shown: str) -> None:
     assert ByteRate.parse(text) == number
     assert str(ByteRate.parse(text)) == shown
 

@@ -111,7 +111,7 @@ def test_other_versions_are_refused_with_the_words_that_there_are(write: Write, 
     assert "all, latest" in problem.text
 
 
-def test_lint_says_so(write: Write, here: Here) -> None:
+def test_lint_names_a_wrong_value_with_those_that_are_right(write: Write, here: Here) -> None:
     file = str(write(schemas(f"{BOTH}, versions: first")))
     said = here("lint", file)
     assert said.code == 2

@@ -118,7 +118,7 @@ def test_levels_have_storage_classes() -> None:
     assert [config.class_of(level) for level in range(3)] == ["STANDARD", *["STANDARD_IA"] * 2]
 
 
-def test_defaults() -> None:
+def test_a_store_has_defaults_for_time_and_parts() -> None:
     config = read(url="s3://b")
     assert (config.timeout, config.request_timeout) == (Duration.parse("2m"), Duration.parse("30s"))
     assert (str(config.part_size), config.spread) == ("8MiB", False)

@@ -143,7 +143,7 @@ def test_beginnings_are_translated_where_they_stay_together(
         ("03", 3),
     ],
 )
-def test_replication_factors(written: object, read: object) -> None:
+def test_a_replication_factor_is_read_as_it_is_meant(written: object, read: object) -> None:
     topics = TopicsConfig.model_validate({"include": ["a"], "replication_factor": written})
     assert topics.replication_factor == read
     assert type(topics.replication_factor) is type(read)

@@ -137,7 +137,9 @@ def _kill_a_worker(run: Program) -> None:
 
 
 @pytest.mark.spark
-def test_a_killed_driver(link: Link, rng: random.Random, here: Here) -> None:
+def test_a_run_goes_on_exactly_where_a_killed_driver_stood(
+    link: Link, rng: random.Random, here: Here
+) -> None:
     """Where more slices are wished than there are cores: each of them runs all the same."""
     boot, many = link.source.bootstrap, f"{link.name}.many"
     topics = {kind: f"{link.name}.{kind}" for kind in (PLAIN, TRANSACTIONAL)}

@@ -298,7 +298,7 @@ def test_a_store_pickles_as_its_config(store: Store, config: StoreConfig) -> Non
     other.close()
 
 
-def test_conditions_are_tried(store: Store) -> None:
+def test_a_store_that_keeps_conditions_is_accepted_and_left_empty(store: Store) -> None:
     store.require_conditions()
     assert list(store.list()) == []
 

@@ -41,7 +41,7 @@ def test_what_goes_in_comes_out(codec: int, data: bytes) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("codec", PACKED)
-def test_large_data(codec: int) -> None:
+def test_large_data_come_back_as_they_were(codec: int) -> None:
     data = np.random.default_rng(5).integers(0, 9, 9_000_000).astype(np.uint8).tobytes()
     assert decompress(codec, compress(codec, data)).tobytes() == data
 
@@ -128,7 +128,7 @@ def test_absurd_claims_take_no_memory() -> None:
     check_refused(SNAPPY, b"\x80\x80\x80\x80\x02" + b"abc")
 
 
-def test_the_framing_of_xerial() -> None:
+def test_the_framing_of_xerial_is_read() -> None:
     parts = [TEXT[:700], TEXT[700:1400], TEXT[1400:]]
     blocks = [bytes(cramjam.snappy.compress_raw(part)) for part in parts]
     framed = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
@@ -163,7 +163,7 @@ def test_lz4_is_written_without_linked_blocks() -> None:
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])
-def test_unknown_codecs(codec: int) -> None:
+def test_unknown_codecs_are_refused_with_those_that_are_known(codec: int) -> None:
     with pytest.raises(CorruptBatchError, match=f"codec {codec}, known are 0 to 4"):
         decompress(codec, b"")
     with pytest.raises(ValueError, match=f"codec {codec}, known are 0 to 4"):

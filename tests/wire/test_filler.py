@@ -17,7 +17,7 @@ def test_what_a_filler_holds(count: int) -> None:
     assert list(plain.decode(filler(count, now_ms=5, keyed=True))) == keyed
 
 
-def test_a_million() -> None:
+def test_a_filler_of_a_million_records_is_small() -> None:
     batch = filler(1_000_000, now_ms=7)
     assert len(batch) < 900_000
     decoded = records.decode(batch)
@@ -25,7 +25,7 @@ def test_a_million() -> None:
     assert decoded.column("key").null_count == decoded.column("value").null_count == 1_000_000
 
 
-def test_the_header() -> None:
+def test_the_header_of_a_filler_says_what_was_asked() -> None:
     header = BatchHeader.read(filler(3, now_ms=9))
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, -1)
     assert (header.attributes, header.last_offset_delta, header.count) == (ZSTD, 2, 3)
@@ -38,6 +38,6 @@ def test_the_header() -> None:
 
 
 @pytest.mark.parametrize("count", [0, -1, 1_000_001])
-def test_impossible_counts(count: int) -> None:
+def test_impossible_counts_are_refused(count: int) -> None:
     with pytest.raises(ValueError, match=f"a filler of {count} records"):
         filler(count, now_ms=0)

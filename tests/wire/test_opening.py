@@ -44,7 +44,7 @@ def contents(buffer: Buffer, table: Table, kinds: Table) -> list[bytes]:
     return found
 
 
-def test_batches_of_any_size_and_codec() -> None:
+def test_batches_of_any_size_and_codec_are_opened() -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")  # noqa: T201
     made = drawn(random.Random(seed))

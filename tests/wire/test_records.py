@@ -126,7 +126,7 @@ def test_a_batch_that_compaction_emptied() -> None:
     assert records.decode(raw).schema.equals(records.RECORDS)
 
 
-def test_five_megabytes() -> None:
+def test_records_of_five_megabytes_are_decoded() -> None:
     some = numbered([Record(b"k", bytes(5_000_000)), Record(b"k", b"x")])
     for codec in CODECS:
         assert from_arrow(records.decode(batch(some, codec))) == some
@@ -204,7 +204,7 @@ def test_what_cannot_be_encoded() -> None:
 
 
 @given(LISTS, st.sampled_from(CODECS), st.integers(0, 2**62), st.integers(0, 2**15 - 1))
-def test_a_stamp_for_a_transaction(
+def test_a_stamp_makes_a_batch_transactional(
     some: Sequence[Record], codec: int, producer: int, epoch: int
 ) -> None:
     raw = np.frombuffer(bytearray(batch(numbered(some), codec)), np.uint8)

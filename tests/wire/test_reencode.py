@@ -244,7 +244,7 @@ def test_damage_anywhere_is_refused_or_has_no_effect(codec: int) -> None:
         assert records(written) == list(source)
 
 
-def test_what_is_refused() -> None:
+def test_batches_that_are_wrong_are_refused_with_their_number_and_reason() -> None:
     first, good = batch(SMALL), batch(numbered(SMALL, 1003))
     stale = bytearray(good)
     stale[-1] ^= 1

@@ -107,7 +107,7 @@ def text(rng: random.Random, size: int) -> bytes:
 
 
 @given(st.integers(0, 1 << 32), st.integers(0, 3 * BLOCK + 77), st.integers(0, 60))
-def test_any_edits_of_any_data(seed: int, size: int, count: int) -> None:
+def test_any_edits_of_any_data_give_the_edited_bytes(seed: int, size: int, count: int) -> None:
     rng = random.Random(seed)
     data = text(rng, size)
     edits = [
@@ -204,7 +204,9 @@ def test_changed_records_are_as_small_as_if_compressed_anew(change: RecordChange
 
 
 @given(st.lists(RECORD, min_size=1, max_size=8), st.sampled_from([HEADER, IDS]))
-def test_any_records(records: list[Record], change: RecordChange) -> None:
+def test_spliced_records_are_those_of_a_plain_change(
+    records: list[Record], change: RecordChange
+) -> None:
     made, plainly = (
         reencode_opened(changed(records, change, codec).opened, max_bytes=1 << 20)
         for codec in (LZ4, NONE)

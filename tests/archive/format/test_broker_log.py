@@ -181,7 +181,7 @@ def test_messages_of_old_formats_become_batches() -> None:
     assert [each.record.offset for each in archived(found, survey)] == list(range(31))
 
 
-def test_names_of_files() -> None:
+def test_names_of_files_tell_partition_and_offset() -> None:
     assert BrokerLogFile.of("b/ab12/c/my.topic-1-17/00000000000000000042.log") == BrokerLogFile(
         SourceOffset(42),
         "b/ab12/c/my.topic-1-17/00000000000000000042.log",
@@ -196,7 +196,7 @@ def test_names_of_files() -> None:
         assert BrokerLogFile.of(other) is None
 
 
-def test_an_empty_log() -> None:
+def test_an_empty_log_has_no_batches() -> None:
     for log in (log_of({}), log_of({5: b""})):
         survey = log.survey()
         assert (survey.start, survey.end, survey.cut, list(log.batches(survey))) == (

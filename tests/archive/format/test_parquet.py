@@ -170,7 +170,7 @@ def test_row_groups_that_no_wanted_record_can_be_in_are_not_read() -> None:
         reader.check(footer)
 
 
-def test_some_columns_alone() -> None:
+def test_some_columns_are_read_alone() -> None:
     raw, footer = written(Log((bytes(batch(SMALL)),)), start=1000)
     reader = ParquetObjectReader(pa.BufferReader(raw), "a")
     (rows,) = reader.rows(footer, Wanted(first=1001), ["value", "key"])

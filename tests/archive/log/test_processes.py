@@ -130,6 +130,8 @@ def wait_for(racer: subprocess.Popen[str], log: CommitLog, version: int) -> None
 
 @pytest.mark.soak
 @pytest.mark.parametrize("round_", range(20))
-def test_many_races(config: StoreConfig, tmp_path: Path, rng: random.Random, round_: int) -> None:
+def test_processes_that_race_often_lose_and_double_nothing(
+    config: StoreConfig, tmp_path: Path, rng: random.Random, round_: int
+) -> None:
     del round_
     test_processes_that_race_lose_and_double_nothing(config, tmp_path, rng)

@@ -47,7 +47,7 @@ def _steps(done: list[tuple[KraftStep, Stage]]) -> list[KraftStep]:
     return [step for step, _stage in done]
 
 
-def test_the_straight_way() -> None:
+def test_the_straight_way_has_each_step_once_and_in_order() -> None:
     config = kraft_config()
     done, seen = walk(config, start_of(config), Goal.DUAL_WRITE)
     # Broker 0 is ZooKeeper's controller, so it is the last one that leaves.

@@ -51,6 +51,6 @@ def test_the_store_that_decides_is_asked() -> None:
         assert bool(found.offline) is not decides
 
 
-def test_nobody_tells() -> None:
+def test_where_nobody_tells_no_health_is_known() -> None:
     assert health_of(None, None) is None
     assert health_of(None, log(image(OFFLINE), LogState.PRE_MIGRATION)) is None

@@ -65,7 +65,7 @@ def test_kafka_reads_the_same_from_any_record(written: list[Any]) -> None:
 @pytest.mark.soak
 @settings(max_examples=1, phases=[Phase.generate])
 @given(st.tuples(*(bodies(RECORDS[name], version) for name, version in EACH_KIND)))
-def test_capture(drawn: tuple[Any, ...]) -> None:
+def test_kafka_names_records_of_each_kind(drawn: tuple[Any, ...]) -> None:
     versions = [version for _, version in EACH_KIND]
     told = kafka_says(value_of(*each) for each in zip(drawn, versions, strict=True))
     assert [(each.name, each.version) for each in told] == EACH_KIND

@@ -160,7 +160,7 @@ def _settled(zookeeper: ZooKeeper, voting: int) -> EnsembleSeen:
         time.sleep(0.1)
 
 
-def test_tls(tmp_path: Path) -> None:
+def test_a_session_goes_through_tls(tmp_path: Path) -> None:
     authority = Authority(tmp_path / "ca")
     own = authority.issue("server")
     port = ports.reserve(1)[0]
@@ -189,7 +189,9 @@ def _login(user: str, variable: str) -> dict[str, str]:
     return {"username": user, "password": f"env:{variable}"}
 
 
-def test_a_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_opens_what_strangers_may_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RIGHT", "s3cret=,x")
     monkeypatch.setenv("WRONG", "other")
     with ensembles.ensemble(tmp_path, login={"kafka": "s3cret=,x"}) as made:

@@ -112,7 +112,9 @@ def test_a_plan_that_cannot_be_applied_is_not_saved(
         assert out.count("nothing was saved, as this plan could not be applied") == 1
 
 
-def test_a_wrong_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_file_ends_with_2_and_the_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = write(tmp_path, "nowhere", "b:1", "orders")
     assert main(["plan", file]) == 2
     assert "source.bootstrap" in capsys.readouterr().err

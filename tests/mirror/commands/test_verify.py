@@ -123,7 +123,9 @@ def test_the_whole_target_log_is_compared(
 
 @pytest.mark.broker
 @pytest.mark.spark
-def test_parts_of_it(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_of_a_link_are_compared_alone(
+    mirror: Mirror, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = file_of(mirror)
     code, told = asked(capsys, file, "--from", "2900")
     assert (code, told["records"]) == (0, 200)

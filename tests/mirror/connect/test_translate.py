@@ -34,7 +34,7 @@ def tree_of(folder: Path, text: str) -> dict[str, Any]:
     return made.tree
 
 
-def test_the_basic_migration(tmp_path: Path) -> None:
+def test_the_basic_migration_becomes_a_link(tmp_path: Path) -> None:
     assert tree_of(tmp_path, BASIC) == {
         "source": {"bootstrap": ["source:9092"]},
         "target": {"bootstrap": ["destination:9092"]},
@@ -130,7 +130,7 @@ def test_groups_that_are_not_wanted(tmp_path: Path, off: str) -> None:
     assert bool(written) is (off == "{interval: 0s}")  # as Connect does
 
 
-def test_serverless(tmp_path: Path) -> None:
+def test_serverless_says_the_kind_of_target_and_strips_schemas(tmp_path: Path) -> None:
     text = f"""{REGISTRIES}
     serverless: true  # Restrict configs to serverless subset
     topic_replication_factor: 3
@@ -148,7 +148,7 @@ def test_serverless(tmp_path: Path) -> None:
     assert made["schemas"]["metadata"] == made["schemas"]["rules"] == "strip"
 
 
-def test_acls_and_copies(tmp_path: Path) -> None:
+def test_acls_replication_and_codec_are_taken_over(tmp_path: Path) -> None:
     text = f"""{BASIC}
     sync_topic_acls: true
     topic_replication_factor: 2
@@ -181,7 +181,7 @@ def test_metrics_are_served_where_the_file_asks_for_them(tmp_path: Path, more: s
     assert made.get("metrics", {}).get("listen") == SERVED[more]
 
 
-def test_what_mappings_drop(tmp_path: Path) -> None:
+def test_what_mappings_drop_becomes_a_rule(tmp_path: Path) -> None:
     text = f"""{BASIC}
 pipeline:
   processors:

@@ -288,7 +288,7 @@ def company(
             registry.stop()
 
 
-def test_a_company_moves(company: Company) -> None:
+def test_a_company_moves_under_traffic_and_back(company: Company) -> None:
     ours, theirs = company.registries
     company.start(company.old)
     rows = serialized.write(company.old.back_door, ours.url, _NAME, _SCHEMAS)

@@ -64,7 +64,7 @@ def committed(cluster: LocalCluster, group: str, topic: str, partition: int) -> 
 
 @pytest.mark.broker
 @pytest.mark.spark
-def test_the_target_wins(mirror: Mirror, here: Here) -> None:
+def test_if_the_target_wins_the_tail_of_the_source_is_salvaged(mirror: Mirror, here: Here) -> None:
     source, target, topic = mirror.source, mirror.target, mirror.topic
     _ = mirror.config  # writes the file
     file = str(mirror.folder / f"{topic}.yaml")
@@ -130,7 +130,7 @@ def _is_replayed(mirror: Mirror, here: Here, file: str, command: str) -> None:
 
 @pytest.mark.broker
 @pytest.mark.spark
-def test_the_source_wins(mirror: Mirror, here: Here) -> None:
+def test_if_the_source_wins_what_clients_wrote_is_salvaged(mirror: Mirror, here: Here) -> None:
     source, target, topic = mirror.source, mirror.target, mirror.topic
     _ = mirror.config
     file = str(mirror.folder / f"{topic}.yaml")

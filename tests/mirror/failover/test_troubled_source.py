@@ -32,7 +32,7 @@ def mirrored(mirror: Mirror, partitions: int) -> str:
     return str(mirror.folder / f"{mirror.config.link}.yaml")
 
 
-def test_a_frozen_source(
+def test_a_frozen_source_is_failed_over_with_what_is_known_of_it(
     tmp_path: Path,
     lone: LocalCluster,
     target: LocalCluster,

@@ -47,7 +47,7 @@ def said(word: str, number: int) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize(("source_of", "target_of"), PAIRS)
-def test_there_and_back(
+def test_clients_go_to_the_target_and_back(
     tmp_path: Path,
     source: SharedCluster,
     target: SharedCluster,

@@ -42,7 +42,7 @@ def test_what_is_not_known_is_none() -> None:
     assert replace(unknown, lag_records=5, lag_seconds=1.0) == known
 
 
-def test_gaps_and_modes() -> None:
+def test_gaps_and_modes_of_partitions_are_counted() -> None:
     [stand] = stands([replace(ROW, gaps=(gap(3, 5), gap(10, 20)), mode="mapped")])
     assert (stand.gaps, stand.gap_offsets, stand.mapped) == (2, 12, True)
     [stand] = stands([ROW])

@@ -99,7 +99,7 @@ def test_each_enabled_flow_gets_a_file() -> None:
     assert tree(text, 1)["source"] == {"bootstrap": "eu-1:9093"}
 
 
-def test_policies_and_separators() -> None:
+def test_policies_and_separators_become_names_of_topics() -> None:
     identity = (
         "replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
     )
@@ -114,7 +114,7 @@ def test_policies_and_separators() -> None:
     assert fact(own, "replication.policy.class").startswith("no equal: a Java class cannot run")
 
 
-def test_switches() -> None:
+def test_switches_turn_sections_on_and_off() -> None:
     off = tree(
         "emit.checkpoints.enabled = false\nsync.topic.acls.enabled = false\n"
         "sync.topic.configs.enabled = false"
@@ -203,7 +203,7 @@ def test_references_of_mirror_maker_stay_references(
         ),
     ],
 )
-def test_logins(text: str, section: dict[str, Any]) -> None:
+def test_logins_become_sections_of_a_cluster(text: str, section: dict[str, Any]) -> None:
     found = tree(text)["source"]
     del found["bootstrap"]
     assert found == section

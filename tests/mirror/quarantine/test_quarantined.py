@@ -95,7 +95,7 @@ def test_what_a_filter_means(wanted: RecordFilter, offsets: list[int]) -> None:
     assert [each.key.offset for each in found] == offsets
 
 
-def test_ids_of_records() -> None:
+def test_the_id_of_a_record_is_read_as_it_is_shown() -> None:
     meant = RecordId(TopicPartition(TopicName("a-b.c-1"), 3), SourceOffset(4711))
     assert RecordId.of("a-b.c-1-3@4711") == meant
     assert str(meant) == "a-b.c-1-3@4711"

@@ -82,7 +82,7 @@ def as_text(shown: RenderableType) -> list[str]:
     return [line.rstrip() for line in printed.get().splitlines()]
 
 
-def test_the_list() -> None:
+def test_the_list_has_kinds_and_states_on_both_sides() -> None:
     assert as_text(list_picture(SEEN)) == [
         "link shop: 2 groups",
         "group                    kind      source  target  partitions",

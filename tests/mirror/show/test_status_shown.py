@@ -96,7 +96,7 @@ def test_a_screen_shows_the_partitions_that_matter() -> None:
     assert sum("-0 " in line for line in lines) == 4
 
 
-def test_the_orders() -> None:
+def test_rows_are_in_the_order_that_is_asked_for() -> None:
     def names(order: SortOrder) -> list[str]:
         return [each.topic[:2] for each in ordered(ROWS, order)]
 

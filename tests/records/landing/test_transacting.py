@@ -214,7 +214,9 @@ def test_a_target_that_refuses_from_some_day_on(
     assert (found.equal, found.counts.equal, found.counts.foreign) == (True, 200, 0)
 
 
-def test_a_transactional_source(mirror: Mirror, rng: random.Random) -> None:
+def test_a_transactional_source_is_copied_with_mapped_offsets(
+    mirror: Mirror, rng: random.Random
+) -> None:
     transactions(mirror, rng, 60)
     [done] = mirror.catch_up()
     assert (done.mode, done.reason, done.error) == (Mode.MAPPED, WHY, "")
@@ -265,7 +267,7 @@ def test_a_record_that_the_target_never_takes(
     assert [record.value for record in seen] == [b"foreign"]
 
 
-def test_records_that_retention_took(mirror: Mirror) -> None:
+def test_records_that_retention_took_are_left_out_and_the_rest_is_copied(mirror: Mirror) -> None:
     mirror.records = {"on_gap": "record"}
     produce(mirror.source.bootstrap, mirror.topic, numbered(0, 10))
     mirror.catch_up()

@@ -44,7 +44,7 @@ Positions = Mapping[ClientGroup, Mapping[TopicPartition, Commit]]
         (None, "-1", "-1", NOW, ""),
     ],
 )
-def test_what_excludes_retention(
+def test_configs_tell_whether_retention_can_have_deleted_records(
     policy: str | None, time: str, size: str, newest: int, proof: str
 ) -> None:
     values = {"cleanup.policy": policy, "retention.ms": time, "retention.bytes": size}
