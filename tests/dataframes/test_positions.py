@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from pyspark.sql.types import StructType
 
 from towpath.dataframes.errors import TopicGoneError
-from towpath.dataframes.options import read_options
+from towpath.dataframes.options import EARLIEST, OffsetBound, read_options
+from towpath.dataframes.source import TowpathSource
 from towpath.dataframes.stream import Position, require_there
 from towpath.model.errors import ConfigError
 
@@ -32,6 +34,36 @@ def position(*topics: str) -> Position:
 def test_offsets_and_times_that_are_none_are_told(option: str, value: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         read_options({**BROKERS, "subscribe": "a", option: value})
+
+
+def test_of_several_bounds_the_one_counts_that_counts_in_spark() -> None:
+    given = {
+        "startingOffsets": "earliest",
+        "startingOffsetsByTimestamp": '{"a": {"0": 1}}',
+        "startingTimestamp": "7",
+    }
+    options = read_options({**BROKERS, "subscribe": "a", **given})
+    assert options.start == OffsetBound(time=7)
+    del given["startingTimestamp"]
+    options = read_options({**BROKERS, "subscribe": "a", **given})
+    assert options.start == OffsetBound(EARLIEST, times={("a", 0): 1})
+
+
+@pytest.mark.parametrize(
+    ("option", "word"), [("startingOffsets", "latest"), ("endingOffsets", "Earliest")]
+)
+def test_a_batch_that_would_read_nothing_is_refused(option: str, word: str) -> None:
+    told = {**BROKERS, "subscribe": "a", option: word}
+    with pytest.raises(ConfigError, match=f"{option}: must not be {word.lower()} for a batch"):
+        TowpathSource(told).reader(StructType())
+    if option == "startingOffsets":
+        TowpathSource(told).streamReader(StructType())
+
+
+def test_a_protocol_that_is_none_is_told() -> None:
+    told = {**BROKERS, "subscribe": "a", "kafka.security.protocol": "SASL_TLS"}
+    with pytest.raises(ConfigError, match=r"must be one of PLAINTEXT, SSL, .* not 'SASL_TLS'"):
+        read_options(told)
 
 
 @pytest.mark.parametrize(

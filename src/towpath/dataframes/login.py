@@ -25,6 +25,7 @@ _KNOWN = frozenset(
         "isolation.level", "group.id", "client.id",
     }
 )  # fmt: skip
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _TUNES = ("fetch.", "max.partition.fetch", "max.poll.", "receive.buffer", "send.buffer", "metrics.")
 """What sets up the client of the Java source; there is none here."""
 _PLACES = {
@@ -77,6 +78,10 @@ def _refused(given: Mapping[str, str]) -> list[ConfigProblem]:
         elif key == "isolation.level" and text != "read_committed":
             why = "must be read_committed: records of aborted transactions are never shown"
             found.append(ConfigProblem(KAFKA + key, why))
+        elif key == "security.protocol" and text.strip().upper() not in _PROTOCOLS:
+            found.append(
+                ConfigProblem(KAFKA + key, f"must be one of {', '.join(_PROTOCOLS)}, not {text!r}")
+            )
         elif key == "ssl.truststore.type" and text.upper() != "PEM":
             why = "must be PEM; `keytool -list -rfc` writes such a file from a key store"
             found.append(ConfigProblem(KAFKA + key, why))
@@ -85,7 +90,7 @@ def _refused(given: Mapping[str, str]) -> list[ConfigProblem]:
 
 def _section(given: Mapping[str, str]) -> dict[str, Any]:
     made: dict[str, Any] = {"bootstrap": given["bootstrap.servers"]}
-    protocol = given.get("security.protocol", "PLAINTEXT").upper()
+    protocol = given.get("security.protocol", "PLAINTEXT").strip().upper()
     if protocol.endswith("SSL"):
         made["tls"] = _tls(given)
     if protocol.startswith("SASL"):

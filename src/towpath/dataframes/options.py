@@ -112,6 +112,26 @@ def require_endless(options: Mapping[str, str]) -> None:
         raise ConfigError(problems)
 
 
+def require_bounded(options: SourceOptions) -> None:
+    """Raise if options of a batch begin it at the latest offsets, or end it at the earliest ones.
+
+    Nothing would be read. Spark's own source refuses that as well.
+
+    Raises:
+        ConfigError: With every such option.
+    """
+    problems = tuple(
+        ConfigProblem(name, f"must not be {word} for a batch, which would read nothing")
+        for name, word, bound in (
+            ("startingOffsets", "latest", options.start),
+            ("endingOffsets", "earliest", options.end),
+        )
+        if bound == OffsetBound(LATEST if word == "latest" else EARLIEST)
+    )
+    if problems:
+        raise ConfigError(problems)
+
+
 class _Reader:
     def __init__(self, given: Mapping[str, str]) -> None:
         self._given = given
@@ -165,10 +185,13 @@ class _Reader:
         return default if value is None else self._tried(name, lambda: read(value))
 
     def _bound(self, which: str, usual: int) -> OffsetBound | None:
-        """Return where reading begins or ends; `None` where no option says it."""
+        """Return where reading begins or ends; `None` where no option says it.
+
+        Of several options the first of these counts, as in Spark.
+        """
         names = {
-            f"{which}OffsetsByTimestamp": lambda text: OffsetBound(usual, times=_by_place(text)),
             f"{which}Timestamp": lambda text: OffsetBound(time=_number(text)),
+            f"{which}OffsetsByTimestamp": lambda text: OffsetBound(usual, times=_by_place(text)),
             f"{which}Offsets": lambda text: _bound(text, usual),
         }
         for name, read in names.items():

@@ -72,10 +72,12 @@ class _Reading:
             TopicMadeAgainError: It is another one now, or it is gone and that ends the query.
         """
         part = self._part
-        if self._fails or self._admin.topics.find(part.tp.topic) is not None:
+        topic = None if self._fails else self._admin.topics.find(part.tp.topic)
+        if self._fails or (topic is not None and topic.id == part.topic_id):
             self.require_same()
             return True
-        tell(f"{part.tp}: offsets {part.start} to {part.end - 1} are gone with their topic")
+        again = "" if topic is None else ", which was created again"
+        tell(f"{part.tp}: offsets {part.start} to {part.end - 1} are gone with their topic{again}")
         return False
 
     def require_same(self) -> None:
@@ -91,6 +93,8 @@ class _Reading:
             yield from self._taken(before)
             if collector.expected > before:
                 deadline = Deadline.after(_PATIENCE)
+            elif deadline.over and self._ends_below():
+                self._lost(before)
             elif deadline.over:
                 what = f"fetching {self._part.tp} at {before}"
                 why = f"no records came within {_PATIENCE:.0f} s"
@@ -120,13 +124,20 @@ class _Reading:
             if first > collector.expected:  # compaction left nothing between
                 collector.pass_over(first, COMPACTED)
 
+    def _ends_below(self) -> bool:
+        """Whether the log ends before the range does, as behind an unclean election."""
+        tp = self._part.tp
+        return self._admin.offsets.latest([tp], committed=False).sure(tp) < self._part.end
+
     def _lost(self, at: int) -> None:
         """Skip what the log no longer has, or raise."""
         start = self._admin.offsets.earliest([self._part.tp]).sure(self._part.tp)
-        end = min(max(start, at), self._part.end)
-        if self._fails or start <= at:  # else the log was cut below the range
-            raise RecordsLostError(self._part.tp, at, self._part.end if start <= at else end)
-        tell(f"{self._part.tp}: offsets {at} to {end - 1} are lost, and skipped")
+        cut = start <= at  # the log ends before the range does
+        end = self._part.end if cut else min(start, self._part.end)
+        if self._fails:
+            raise RecordsLostError(self._part.tp, at, end)
+        later = "; records that get these offsets later are not read" if cut else ""
+        tell(f"{self._part.tp}: offsets {at} to {end - 1} are lost, and skipped{later}")
         self._collector.pass_over(end, LOST)
 
     def _rows(self) -> Iterator[pa.RecordBatch]:

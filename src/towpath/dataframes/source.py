@@ -16,6 +16,7 @@ from towpath.dataframes.options import (
     OffsetBound,
     SourceOptions,
     read_options,
+    require_bounded,
     require_endless,
 )
 from towpath.dataframes.ranges import (
@@ -86,9 +87,14 @@ class TowpathSource(DataSource):
 
     @override
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return the reader of a batch query."""
+        """Return the reader of a batch query.
+
+        Raises:
+            ConfigError: The options let it read nothing.
+        """
         del schema  # it is ours
         options = self._options
+        require_bounded(options)
         return NarrowedReader(options) if options.pushes else BatchReader(options)
 
     @override
