@@ -20,7 +20,9 @@ topics: {include: [".*"]}
 TRANSFORM = "transform: {sql: select * from records}"
 BESIDE = {
     "changes: [{topics: [a], codec: zstd}]": "changes",
-    "groups: {}": "groups",
+    "groups: {interval: 5s}": "groups.interval",
+    "groups: {rewinds: follow}": "groups.rewinds",
+    "groups: {foreign: {include: [a]}}": "groups.foreign",
     "records: {offsets: identical}": "records.offsets: identical",
     "records: {start: committed, group: g, commit: 5s}": "records.commit",
     'schemas: {source: {url: "http://a:1"}, target: {url: "http://b:1"}}': "schemas",
@@ -41,6 +43,13 @@ def test_what_needs_offsets_is_refused_beside_it(write: Write, beside: str) -> N
         [(path, text)] = problems(write(f"{link}\n{beside}\n{part}\n"))
         assert path == "transform"
         assert text.startswith(f"{what} cannot be used with {BESIDE[beside]}: ")
+
+
+def test_groups_may_be_chosen_beside_it(write: Write) -> None:
+    assert (
+        problems(write(f"{LINK}\n{TRANSFORM}\ngroups: {{include: [a], rename: 'b.{{group}}'}}"))
+        == []
+    )
 
 
 def test_no_rates_are_kept_beside_it(write: Write) -> None:

@@ -21,7 +21,12 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.settings import LinkConfig
 
 PASSING = frozenset(
-    {ReasonCode.POSITION_AHEAD, ReasonCode.NOT_MIRRORED_YET, ReasonCode.GROUP_ANSWER_LOST}
+    {
+        ReasonCode.POSITION_AHEAD,
+        ReasonCode.NOT_MIRRORED_YET,
+        ReasonCode.GROUP_ANSWER_LOST,
+        ReasonCode.GROUP_UNREAD,
+    }
 )
 """Why a position is not written yet: a later sync writes it."""
 SETTLED = frozenset({ReasonCode.GROUP_HAS_MEMBERS, ReasonCode.GROUP_HELD, ReasonCode.GROUP_AHEAD})

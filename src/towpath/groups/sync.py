@@ -41,6 +41,8 @@ from towpath.model.nouns import SourceOffset, TopicName, TopicPartition
 from towpath.runtime.clock import now_ms
 from towpath.settings import Following, GroupsConfig
 
+Decide = Callable[[TargetView], list[GroupPosition]]
+
 
 class GroupSync:
     """Syncs the groups of a link, repeatedly; for one thread.
@@ -105,7 +107,7 @@ class GroupSync:
         source = self._meant(self._source(gone=gone, stable=renew, ending=ending))
         report = self._brought(source, really=write, renew=renew, ending=ending)
         if write:
-            self._memory.take(report, source.ids)
+            self._memory.take(self._to_remember(report), source.ids)
             if self._config.deletions is Following.FOLLOW and not gone:
                 report = self._deleted(source, report)
             if last:
@@ -214,20 +216,10 @@ class GroupSync:
         self, source: SourceView, *, really: bool, renew: bool, ending: bool
     ) -> SyncReport:
         translated = list(map(placed, self._named(source)))
-        mirrors = {
-            tp: self._positions.mirror_of(tp) or self._foreign.mirror_of(tp)
-            for tp in {tp for each in translated for tp in each.group.commits}
-        }
         clients = {mirror_client(each) for each in translated if each.reason is None}
-        target = target_now(self._link.target, clients, filter(None, mirrors.values()))
-        self._positions.begin(target.starts)
-        self._earlier.begin(target.starts)
-        spots = {tp: self._place(tp, source, target) for tp in mirrors}
+        target = target_now(self._link.target, clients, self._mirrors(translated))
         looked = time.monotonic()
-        with self._foreign.open():
-            told = [with_target_offsets(each, spots, self._answer) for each in translated]
-        target = self._fronts.seen(told, spots, target)
-        decided = partial(self._decided, told, spots, renew=renew, ending=ending)
+        target, decided = self._decisions(source, translated, target, renew=renew, ending=ending)
         target, positions = self._surely(decided, target, really=really, renew=renew)
         due = Counter(position.group for position in positions if position.due)
         began = time.monotonic()
@@ -253,9 +245,38 @@ class GroupSync:
             retention=self._keeper.retention,
         )
 
+    def _mirrors(self, groups: Iterable[TranslatedGroup]) -> Iterable[TopicPartition]:
+        """Return the mirror partitions in which groups stand."""
+        read = {tp for each in groups for tp in each.group.commits}
+        found = (self._positions.mirror_of(tp) or self._foreign.mirror_of(tp) for tp in read)
+        return filter(None, found)
+
+    def _decisions(
+        self,
+        source: SourceView,
+        groups: Iterable[TranslatedGroup],
+        target: TargetView,
+        *,
+        renew: bool,
+        ending: bool,
+    ) -> tuple[TargetView, Decide]:
+        """Return the target as groups see it, and what decides where they go on there."""
+        self._positions.begin(target.starts)
+        self._earlier.begin(target.starts)
+        read = {tp for each in groups for tp in each.group.commits}
+        spots = {tp: self._place(tp, source, target) for tp in read}
+        with self._foreign.open():
+            told = [with_target_offsets(each, spots, self._answer) for each in groups]
+        target = self._fronts.seen(told, spots, target)
+        return target, partial(self._decided, told, spots, renew=renew, ending=ending)
+
+    def _to_remember(self, report: SyncReport) -> SyncReport:
+        """Return what the ledger keeps of a sync."""
+        return report
+
     def _surely(
         self,
-        decided: Callable[[TargetView], list[GroupPosition]],
+        decided: Decide,
         target: TargetView,
         *,
         really: bool,

@@ -123,11 +123,23 @@ def group_texts(found: Iterable[PassedOver]) -> dict[ClientGroup, str]:
     }
 
 
+def unread_text(rows: Iterable[PassedOver]) -> str:
+    """Return how many records a group has not read at the source, and which."""
+    given = tuple(rows)
+    return f"it has not read {_records(given)} at the source ({_places(given)})"
+
+
 def _text(rows: tuple[PassedOver, ...]) -> str:
-    up_to = "" if all(each.counted for each in rows) else "up to "
-    records = counted(sum(each.records for each in rows), "record")
-    places = shortened([str(each) for each in rows], _NAMED)
     return (
-        f"the target lacks {up_to}{records} that the group has not read and the source still has"
-        f" ({places})"
+        f"the target lacks {_records(rows)} that the group has not read and the source still has"
+        f" ({_places(rows)})"
     )
+
+
+def _records(rows: tuple[PassedOver, ...]) -> str:
+    up_to = "" if all(each.counted for each in rows) else "up to "
+    return f"{up_to}{counted(sum(each.records for each in rows), 'record')}"
+
+
+def _places(rows: tuple[PassedOver, ...]) -> str:
+    return shortened([str(each) for each in rows], _NAMED)

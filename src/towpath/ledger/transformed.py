@@ -105,6 +105,11 @@ class TransformedPosition:
             self, producer_id=producer_id, producer_epoch=producer_epoch, earlier=earlier
         )
 
+    @property
+    def query_texts(self) -> frozenset[str]:
+        """The digests of the texts of all queries, without the numbers of target partitions."""
+        return frozenset(digest.partition("/")[0] for _, digest in self.queries)
+
     def since(self, query: str) -> int:
         """Return the source offset from which on records went through a query; -1 for none."""
         first, last = self.queries[-1] if self.queries else (-1, "")

@@ -372,6 +372,20 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"offset {offset} was written to the target, and is gone there: it expired"
             " (`offsets.retention.minutes`), or somebody deleted it"
         ),
+        ReasonCode.GROUP_UNREAD: lambda what: (
+            f"{what}; it goes on at the end of the mirror topic once it has read everything"
+        ),
+        ReasonCode.GROUP_STANDS: lambda group, place, known: (
+            f"group {group} stands at offset {known} of {place} already, and nothing is written"
+            " over that; if its clients shall go on at the end, delete the group on the target"
+        ),
+        ReasonCode.GROUP_GOES_ON: lambda known: (
+            f"it goes on on the target since the cutover before, at offset {known}"
+        ),
+        ReasonCode.GROUP_AMONG_OTHERS: lambda topic, whose: (
+            f"{topic} also has records {whose}, which the group may not have read, so no place"
+            " there is exact"
+        ),
         ReasonCode.POSITION_AHEAD: lambda offset, end: (
             f"the group stands at offset {offset}, and records are mirrored up to offset {end} so"
             " far; it is written as soon as they are there"

@@ -296,7 +296,6 @@ def _beside_transform(read: Mapping[str, Any], what: str) -> Iterator[Placed]:
     asked = {
         "changes": bool(read.get("changes")),
         "schemas": read.get("schemas") is not None,
-        "groups": read.get("groups") is not None,
         "topics.twin": topics is not None and topics.twin is not None,
         "records.offsets: identical": records is not None
         and records.offsets is OffsetsPolicy.IDENTICAL,
@@ -311,6 +310,11 @@ def _beside_transform(read: Mapping[str, Any], what: str) -> Iterator[Placed]:
         if is_there:
             why = whys.get(name, "offsets of source and target mean nothing to each other then")
             yield Placed((), f"{what} cannot be used with {name}: {why}")
+    groups = read.get("groups")
+    for key in ("interval", "deletions", "rewinds", "foreign", "mm2"):
+        if groups is not None and key in groups.model_fields_set:
+            why = "`towpath cutover` places groups once, at the end of the mirror topics"
+            yield Placed((), f"{what} cannot be used with groups.{key}: {why}")
 
 
 def _impossible(changes: Iterable[ChangesConfig], read: Mapping[str, Any]) -> Iterator[Placed]:

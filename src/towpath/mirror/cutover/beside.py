@@ -39,8 +39,9 @@ def offsets_differ(rows: Sequence[PartitionStatus]) -> Iterator[Note]:
     if rows and all(row.mode == TRANSFORMED for row in rows):
         text = (
             f"records of {counted(len(rows), 'partition')} go through a query: no offset on the"
-            " target belongs to one at the source; consumer groups, and clients that keep offsets"
-            " outside Kafka (checkpoints of Spark and Flink, sinks, databases), begin anew there"
+            " target belongs to one at the source; clients that keep offsets outside Kafka"
+            " (checkpoints of Spark and Flink, sinks, databases) begin anew there, and consumer"
+            " groups go on at its end, if they have read everything"
         )
         yield Note("offsets", text)
     elif rows:

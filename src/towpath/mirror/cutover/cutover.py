@@ -11,28 +11,16 @@ from pathlib import Path
 
 from towpath.cluster.admin import Admin
 from towpath.engine.starting import Starting
-from towpath.groups.model import SyncReport
-from towpath.groups.observe_groups import SourceView, source_now
-from towpath.groups.settle import settle
-from towpath.groups.sync import GroupSync
-from towpath.groups.unread import look_at_unread
 from towpath.ledger.events import What
-from towpath.ledger.link import OpenLink, open_events, open_link
+from towpath.ledger.link import open_events, open_link
 from towpath.mirror.cutover.beside import holds_out, mapped, to_stop
 from towpath.mirror.cutover.estimate import RehearsalTimes
-from towpath.mirror.cutover.groups_left import open_transactions, skipped, unmoved
+from towpath.mirror.cutover.groups_part import CutoverGroups
 from towpath.mirror.cutover.order import Order, error_text, judge_rehearsal
 from towpath.mirror.cutover.proof import unproven
-from towpath.mirror.cutover.readers import (
-    ReadingGroup,
-    readers_to_stop,
-    still_reading,
-    wait_for_members,
-)
 from towpath.mirror.cutover.records import records_of
 from towpath.mirror.cutover.report import CutoverReport, CutoverRequest
 from towpath.mirror.cutover.writers import SourceSnapshot, look_at_source, moved
-from towpath.mirror.mm2.publish import publishing
 from towpath.mirror.plan.link_plan import build
 from towpath.mirror.run.progress import RunProgress, Wishes
 from towpath.mirror.run.reconcile import Reconciled, reconcile
@@ -116,7 +104,8 @@ class _Parts:
         began = time.monotonic()
         self.report = CutoverReport(build(config))
         self._planning = time.monotonic() - began
-        self._seen, self._groups_seen = SourceSnapshot(), SourceView()
+        self._seen = SourceSnapshot()
+        self._groups = CutoverGroups(config, cut, self.report, self._records, spark, stop)
         self._matching: frozenset[TopicName] = frozenset()
 
     def __enter__(self) -> None:
@@ -135,34 +124,17 @@ class _Parts:
         report.trouble += map(str, self._unmeant(report.plan.problems))
         with Admin(self._config.source, Side.SOURCE) as source:
             self._matching = self._matching_now(source)
-            first, groups = look_at_source(source, topics), self._groups_now(source)
+            first, groups = look_at_source(source, topics), self._groups.now(source)
             report.staying = look_at_staying(self._config, source, topics)
             self._stop.wait(self._cut.quiet)
             self._seen = look_at_source(source, topics)
             report.writing = moved(source, first, self._seen)
-            reading = self._still_reading(source, groups)
-        if self._cut.dry_run:
-            report.to_stop = [*to_stop(report.writing), *readers_to_stop(reading)]
-            report.trouble += [str(each) for each in report.writing if each.after < each.before]
-        else:
-            report.trouble += map(str, reading)
+            if self._cut.dry_run:
+                report.to_stop = to_stop(report.writing)
+                report.trouble += [str(each) for each in report.writing if each.after < each.before]
+            self._groups.look(source, groups)
         if not self._cut.without_groups:
             report.trouble += [f"{text}; {_ACKNOWLEDGE}" for text in report.staying.of_groups]
-
-    def _groups_now(self, source: Admin) -> SourceView:
-        """Return the groups of the file as they are at the source; none where none is brought."""
-        wanted = self._config.groups if self.brings_groups else None
-        return SourceView() if wanted is None else source_now(wanted, source)
-
-    def _still_reading(self, source: Admin, first: SourceView) -> tuple[ReadingGroup, ...]:
-        """Find groups that clients still read; where all else is well, wait for members to go."""
-
-        def look() -> tuple[ReadingGroup, ...]:
-            self._groups_seen = self._groups_now(source)
-            return still_reading(first, self._groups_seen, self.report.plan.topics)
-
-        wait = not self._cut.dry_run and self.report.complete
-        return wait_for_members(look, self._stop) if wait else look()
 
     def _unmeant(self, problems: Iterable[Problem]) -> list[Problem]:
         """Return the problems without those that `--may-delete` says are meant."""
@@ -256,37 +228,17 @@ class _Parts:
     @property
     def brings_groups(self) -> bool:
         """Whether groups are part of the cutover, by the file and the options."""
-        return self._config.groups is not None and not self._cut.without_groups
+        return self._groups.are_brought
 
     def groups(self) -> None:
         """Sync the consumer groups, read them back, and update MirrorMaker 2's topics."""
         if self._lease is not None:
             self._lease.require()
-        with open_link(self._config) as link, publishing(link) as publish:
-            self.report.groups = settle(GroupSync(link), self._stop)
-            self.report.trouble += unmoved(self.report.groups, link.books)
-            self._look_at_unread(link, self.report.groups)
-            now, topics = self._groups_now(link.source), self.report.plan.topics
-            self.report.trouble += map(str, still_reading(self._groups_seen, now, topics))
-            self.report.trouble += publish(self.report.groups)
+        self._groups.bring()
 
     def look_once_more(self) -> None:
         """Find records written while groups were brought over, as `look_again` does."""
         self.look_again()
-
-    def _rehearse_groups(self) -> None:
-        """See where each group would stand; what is still to be copied is no trouble."""
-        with open_link(self._config) as link:
-            self.report.groups = GroupSync(link).once(write=False)
-            self.report.trouble += unmoved(self.report.groups, link.books, rehearsed=True)
-            self.report.to_stop += open_transactions(self.report.groups)
-            self._look_at_unread(link, self.report.groups)
-
-    def _look_at_unread(self, link: OpenLink, seen: SyncReport) -> None:
-        """Find what groups have not read, the source still has, and the target lacks."""
-        found = look_at_unread(link, seen.positions)
-        trouble, self.report.skipped = skipped(found, self._cut.may_skip)
-        self.report.trouble += trouble
 
     def record(self) -> None:
         """Record in the ledger where each partition was cut over."""
@@ -301,13 +253,14 @@ class _Parts:
         report = self.report
         try:
             rows = self._standing()
-            if self.brings_groups:
-                self._rehearse_groups()
             began = time.monotonic()
             self._spark.result()
             started = time.monotonic()
             # Schemas that are still to be brought over are no trouble.
             self._compare(proves=all(step.subject != SCHEMAS for step in report.plan.steps))
+            compared = time.monotonic()
+            if self.brings_groups:
+                self._groups.rehearse()
         except LedgerError as error:
             report.trouble.append(str(error))
             return
@@ -317,7 +270,7 @@ class _Parts:
             look=report.seconds["look"],
             plan=self._planning,
             spark=started - began,
-            verify=time.monotonic() - started,
+            verify=compared - started,
             read=read,
             behind=sum(map(bytes_behind, rows)),
             steps=len(report.plan.steps),

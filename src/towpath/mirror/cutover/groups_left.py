@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from towpath.groups.at_cut import by_client
 from towpath.groups.group_standings import PASSING, SETTLED
 from towpath.groups.model import GroupPosition, SyncReport
-from towpath.groups.unread import PassedOver, group_texts
+from towpath.groups.unread import PassedOver, group_texts, unread_text
 from towpath.ledger.books import LinkBooks
+from towpath.mirror.cutover.readers import ReadingGroup
+from towpath.model.amounts import counted, shortened
 from towpath.model.findings import Note
 from towpath.model.reasons import Reason, ReasonCode
 
 _PASSES_AWAY = frozenset({ReasonCode.GROUP_MAY_EXPIRE, ReasonCode.GROUP_NOT_RENEWED})
 """Why offsets that were committed just now may expire before clients come."""
 
+_NAMED = 3
 _OTHER_LOG = frozenset({ReasonCode.SOURCE_CUT, ReasonCode.SOURCE_TOPIC_RECREATED})
 """Why an offset at the source may not mean the same record as before."""
 
@@ -72,6 +76,54 @@ def skipped(found: Iterable[PassedOver], may_skip: Collection[str]) -> tuple[lis
         if group.name in may_skip
     ]
     return trouble, notes
+
+
+def unread(found: Iterable[PassedOver], may_skip: Collection[str]) -> tuple[list[str], list[Note]]:
+    """Return a text for each group that has not read everything, and notes where that is meant.
+
+    Args:
+        found: What groups have not read at the source, of a link whose records go through a query.
+        may_skip: Names of the groups of which the user says that this is meant.
+    """
+    texts = {group: unread_text(rows) for group, rows in by_client(found).items()}
+    trouble = [
+        f"{group}: {text}; let its clients read them first, or add --may-skip {group.name} to let"
+        " it go on behind them"
+        for group, text in texts.items()
+        if group.name not in may_skip
+    ]
+    notes = [
+        Note(str(group), f"{text}, and goes on behind them; that is meant (--may-skip)")
+        for group, text in texts.items()
+        if group.name in may_skip
+    ]
+    return trouble, notes
+
+
+def to_read(found: Iterable[PassedOver], may_skip: Collection[str]) -> list[str]:
+    """Return one sentence about the groups that must read the rest before the cutover."""
+    rows = {g: each for g, each in by_client(found).items() if g.name not in may_skip}
+    if not rows:
+        return []
+    have = "has" if len(rows) == 1 else "have"
+    named = [
+        f"{group.name}: {counted(sum(each.records for each in theirs), 'record')}"
+        for group, theirs in rows.items()
+    ]
+    return [
+        f"{counted(len(rows), 'group')} {have} not read everything at the source"
+        f" ({shortened(named, _NAMED)}): let the clients read the rest"
+    ]
+
+
+def left_reading(reading: Iterable[ReadingGroup], found: Iterable[PassedOver]) -> list[Note]:
+    """Return notes on groups that are left behind while they read, or before they read all."""
+    anew = "it begins anew on the target (--without-groups)"
+    texts = {each.group: each.what for each in reading}
+    for group, rows in by_client(found).items():
+        before = f"{texts[group]}; " if group in texts else ""
+        texts[group] = before + unread_text(rows)
+    return [Note(str(group), f"{text}; {anew}") for group, text in sorted(texts.items())]
 
 
 def _why(reason: Reason | None) -> str:
@@ -135,6 +187,8 @@ def _is_fine(position: GroupPosition, books: LinkBooks, *, rehearsed: bool) -> b
     reason = position.reason
     if reason is None or reason.code in PASSING or _has_members(position):
         return rehearsed
+    if reason.code is ReasonCode.GROUP_GOES_ON:
+        return True
     # Behind an earlier cutover, clients read on, if they are on the target indeed.
     later = reason.code in SETTLED and books.of(position.tp).cut is not None
     return (

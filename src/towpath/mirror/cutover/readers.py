@@ -52,14 +52,21 @@ class ReadingGroup:
     state: str = ""
     moved: tuple[Moved, ...] = ()
 
+    @property
+    def what(self) -> str:
+        """How it is known that clients still read."""
+        if self.moved:
+            moved = shortened(list(map(str, self.moved)), _NAMED)
+            return f"it {moved} at the source since the first look"
+        return f"it has members at the source ({self.state})"
+
     def __str__(self) -> str:
         if self.moved:
-            what = f"{shortened(list(map(str, self.moved)), _NAMED)} at the source since the first"
-            return f"{self.group}: it {what} look, so a client still reads there; stop it"
+            return f"{self.group}: {self.what}, so a client still reads there; stop it"
         return (
-            f"{self.group}: it has members at the source ({self.state}); stop them. Those that were"
-            " killed, static ones and those of Kafka Streams stay members until their session"
-            " timeout is over (45 s, if the client sets no other)"
+            f"{self.group}: {self.what}; stop them. Those that were killed, static ones and those"
+            " of Kafka Streams stay members until their session timeout is over (45 s, if the"
+            " client sets no other)"
         )
 
     @property

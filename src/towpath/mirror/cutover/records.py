@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Protocol
 
 from towpath.cluster.data.client import Client
 from towpath.cluster.metadata import every_partition
 from towpath.engine.starting import Starting
+from towpath.groups.cut_sync import CutSync
+from towpath.groups.sync import GroupSync
 from towpath.ledger.entries import Cut
 from towpath.ledger.link import OpenLink
 from towpath.ledger.transformed import PositionsTopic
@@ -18,6 +20,7 @@ from towpath.mirror.run.progress import RunProgress, Wishes
 from towpath.mirror.run.run import run
 from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.transform import proof as through_query
+from towpath.mirror.transform.frames import TransformFrames, known_as
 from towpath.mirror.transform.run import begin
 from towpath.mirror.transform.run import run as transform
 from towpath.mirror.verify.verdict import PartitionVerdict
@@ -25,6 +28,9 @@ from towpath.mirror.verify.verify import Scope, verify
 from towpath.model.nouns import Side, TopicPartition
 from towpath.plan.lease import Lease
 from towpath.settings import LinkConfig
+
+_CLIENTS = "that clients wrote behind the cutover before"
+_ROUTED = "of other topics, as the query may send them there"
 
 
 class LinkRecords(Protocol):
@@ -56,6 +62,23 @@ class LinkRecords(Protocol):
         verdicts: Iterable[PartitionVerdict],
     ) -> list[Cut]:
         """Return the ledger entries of the cutover."""
+        ...
+
+    def groups(
+        self,
+        link: OpenLink,
+        may_skip: Collection[str],
+        verdicts: Iterable[PartitionVerdict],
+        spark: Starting,
+    ) -> GroupSync:
+        """Return what lets groups go on on the target.
+
+        Args:
+            link: The link.
+            may_skip: Groups that are meant to pass over what they have not read.
+            verdicts: The results of the comparison.
+            spark: Spark.
+        """
         ...
 
 
@@ -108,6 +131,17 @@ class CopiedRecords:
         clients = {TopicPartition(each.topic, each.partition) for each in verdicts if each.clients}
         return cuts(link.name, rows, clients)
 
+    def groups(
+        self,
+        link: OpenLink,
+        may_skip: Collection[str],
+        verdicts: Iterable[PartitionVerdict],
+        spark: Starting,
+    ) -> GroupSync:
+        """Return what translates positions by the offset map."""
+        del may_skip, verdicts, spark
+        return GroupSync(link)
+
 
 class QueriedRecords:
     """Records that go through a query; see `LinkRecords`.
@@ -154,6 +188,31 @@ class QueriedRecords:
         clients = {each.target_topic for each in verdicts if each.clients}
         link.look()
         return cuts_through_query(link.books, rows, {tp: ends.sure(tp) for tp in tps}, clients)
+
+    def groups(
+        self,
+        link: OpenLink,
+        may_skip: Collection[str],
+        verdicts: Iterable[PartitionVerdict],
+        spark: Starting,
+    ) -> GroupSync:
+        """Return what lets groups that have read everything go on where mirror topics end."""
+        given = [*verdicts]
+        others = dict.fromkeys((each.target_topic for each in given if each.clients), _CLIENTS)
+        mirrors = {each.target_topic for each in given}
+        if len(mirrors) > 1 and self._routes(link, spark):
+            others = {name: others.get(name, _ROUTED) for name in mirrors}
+        return CutSync(link, may_skip=may_skip, others=others)
+
+    def _routes(self, link: OpenLink, spark: Starting) -> bool:
+        """Return whether a query may have sent records to the mirror topic of another topic."""
+        wanted = self._config.transforms
+        assert wanted is not None  # noqa: S101, by `records_of`
+        with Client(self._config.target, Side.TARGET, link.target) as client:
+            known = PositionsTopic(link.target, client, self._config.link).seen()
+        if any(each.query_texts - {known_as(wanted)} for each in known.values()):
+            return True
+        return TransformFrames(spark.result(), self._config, self._file).doubts().routes
 
 
 def _nothing(_done: int, _of: int) -> None:

@@ -73,6 +73,7 @@ class CutoverReport:
         mapped: Partitions whose offsets differ from those at the source.
         settled: The outcome of the steps behind the cut: what was held out of the copy.
         skipped: What groups pass over because the user says that it is meant.
+        left_reading: Groups that the user leaves behind, and that still read or have records left.
         unmade: Partitions whose values could not be compared, which the user accepts.
     """
 
@@ -95,6 +96,7 @@ class CutoverReport:
     mapped: tuple[PartitionStatus, ...] = ()
     settled: Reconciled | None = None
     skipped: list[Note] = field(default_factory=list)
+    left_reading: list[Note] = field(default_factory=list)
     unmade: list[Note] = field(default_factory=list)
 
     @property
@@ -119,6 +121,7 @@ class CutoverReport:
             *self.staying.notes,
             *offsets_differ(self.mapped),
             *self.skipped,
+            *self.left_reading,
             *self.unmade,
         )
 

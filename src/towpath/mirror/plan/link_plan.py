@@ -56,6 +56,11 @@ TRANSFORMED = (
     " (docs/howto/transform.md)"
 )
 
+AT_THE_END = (
+    "`towpath cutover` lets those that have read everything go on where the mirror topics end; a"
+    " run brings none over, as records go through a query"
+)
+
 
 def build(config: LinkConfig) -> Plan:
     """Return the plan that a run would begin with, including the problems found."""
@@ -108,6 +113,9 @@ def _paused(link: OpenLink, plan: Plan) -> Iterator[Note]:
 def _groups(link: OpenLink) -> Iterator[Note]:
     """Yield what the first sync of groups would write; it is no step of the plan."""
     if link.config.groups is None:
+        return
+    if link.config.transforms is not None:
+        yield Note("groups", AT_THE_END)
         return
     try:
         report = GroupSync(link).once(write=False)

@@ -13,7 +13,7 @@ from towpath.groups.group_lags import Lag, Lags
 from towpath.groups.group_standings import GroupsLook
 from towpath.groups.keeping import holds_until
 from towpath.groups.model import Expiry, GroupPosition, GroupReport, PositionOutcome, SyncReport
-from towpath.ledger.offsets import Exactness, TranslatedOffset
+from towpath.ledger.offsets import NOWHERE, Exactness, TranslatedOffset
 from towpath.mirror.show.groups_shapes import (
     AnswerJson,
     ConsumerGroupJson,
@@ -111,7 +111,7 @@ def where_picture(seen: GroupsLook) -> RenderableType:
         (
             each.group.name,
             str(each.tp),
-            count(each.source),
+            _at(each),
             UNKNOWN if each.answer is None else count(each.answer.offset),
             "" if each.answer is None else str(each.answer.exactness),
             _marked(each),
@@ -204,7 +204,7 @@ def _position_as_json(position: GroupPosition, lag: Lags) -> GroupPositionJson:
         topic=position.tp.topic,
         partition=position.tp.partition,
         mirror=None if position.mirror is None else place_as_json(position.mirror),
-        source=position.source,
+        source=None if position.source == NOWHERE else position.source,
         metadata=position.metadata,
         answer=_answer(position.answer),
         target=position.known,
@@ -217,6 +217,11 @@ def _position_as_json(position: GroupPosition, lag: Lags) -> GroupPositionJson:
         source_lag=_lag(lag.source),
         target_lag=_lag(lag.target),
     )
+
+
+def _at(position: GroupPosition) -> str:
+    """Return the offset at the source; "-" where the mirror topic alone has the partition."""
+    return "-" if position.source == NOWHERE else count(position.source)
 
 
 def _answer(answer: TranslatedOffset[TargetOffset] | None) -> AnswerJson | None:
@@ -290,7 +295,7 @@ def _cells(position: GroupPosition, lag: Lags) -> tuple[Cell, ...]:
     answer = position.answer
     return (
         str(position.tp),
-        count(position.source),
+        _at(position),
         *_of(lag.source),
         "-" if position.known is None else count(position.known),
         UNKNOWN if answer is None else count(answer.offset),

@@ -30,7 +30,7 @@ class Staying:
         unknown: What else could not be looked at, and why.
         chosen: Whether the file says which groups are brought over; these groups are not among
             them.
-        through_query: Whether records go through a query, so that no group can be brought over.
+        through_query: Whether records go through a query, so that groups can go on only at the end.
     """
 
     groups: tuple[str, ...] = ()
@@ -63,11 +63,11 @@ class Staying:
             else "the file has no section `groups`, so they would begin anew on the target; add"
             " `groups: {}` to bring them over"
         )
-        if self.through_query:
+        if self.through_query and not self.chosen:
             why = (
-                "records of this link go through a query, so their offsets mean nothing on the"
-                " target, and they begin anew there; those that have read everything can begin at"
-                " its end"
+                "the file has no section `groups`, so they would begin anew on the target; add"
+                " `groups: {}` to let those that have read everything go on where the mirror topics"
+                " end"
             )
         yield from (
             f"{counted(len(names), f'{kind} group')} with {offsets} on mirrored topics"
