@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -43,10 +44,17 @@ def another(link: Link) -> Link:
 
 
 def adopting(link: Link, told: str) -> None:
-    """Let the gateway of a link take over the addresses that clients know of its source."""
-    first, _, rest = link.gateway.partition(", nodes: {")
-    node, _, rest = rest.partition("}")
-    link.gateway = f"{first}, adopt: true, nodes: {{{node.split(':')[0]}: '{told}'}}{rest}"
+    """Let the gateway of a link take over the address that clients know of its only broker."""
+    (node,) = re.findall(r", nodes: \{(\d+):", link.gateway)
+    adopting_all(link, {int(node): told})
+
+
+def adopting_all(link: Link, told: Mapping[int, str]) -> None:
+    """Let the gateway of a link take over all addresses that clients know of its source."""
+    nodes = ", ".join(f"{node}: '{each}'" for node, each in told.items())
+    link.gateway = re.sub(
+        r", nodes: \{[^}]*\}", f", adopt: true, nodes: {{{nodes}}}", link.gateway, count=1
+    )
 
 
 def adopted(link: Link) -> str:

@@ -88,6 +88,7 @@ def three() -> dict[str, Any]:
     """Return three brokers in a rack each, with ACLs, which bind nobody."""
     return {
         "brokers": 3,
+        "listeners": PLAIN,
         "properties": {
             "broker.rack": "rack-{node}", "replica.selector.class": _SELECTOR,
             "authorizer.class.name": _AUTHORIZER, "super.users": "User:ANONYMOUS",

@@ -10,7 +10,11 @@ from tests.support.clusters.brokers import SharedCluster
 
 
 class Proxy:
-    """Stands before the only broker of a cluster that has a listener `PROXIED`.
+    """Stands before a broker of a cluster that has a listener `PROXIED`.
+
+    Args:
+        cluster: The cluster.
+        place: Which of its brokers.
 
     Attributes:
         mute: What the broker answers is dropped.
@@ -18,10 +22,10 @@ class Proxy:
             machine that is frozen.
     """
 
-    def __init__(self, cluster: SharedCluster) -> None:
-        (upstream,) = cluster.bound("PROXIED")
+    def __init__(self, cluster: SharedCluster, place: int = 0) -> None:
+        upstream = cluster.bound("PROXIED")[place]
         self._upstream = int(upstream.rpartition(":")[2])
-        host, port = cluster.through("PROXIED").bootstrap.rsplit(":", 1)
+        host, port = cluster.through("PROXIED").addresses[place].rsplit(":", 1)
         self.mute = self.holding = self._refusing = False
         self._held: dict[socket.socket, bytearray] = {}
         self._unanswered: set[socket.socket] = set()
