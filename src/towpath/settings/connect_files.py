@@ -67,7 +67,8 @@ def require_no_wishes() -> None:
 
 
 _SIGN = re.compile(
-    rb"^\s+(?:-\s+)?([\"']?)(?:redpanda|kafka)_migrator(?:_bundle|_offsets)?\1\s*:", re.MULTILINE
+    rb"(?:^\s+(?:-\s+)?|^[^#\n]*[{,]\s*)([\"']?)(?:redpanda|kafka)_migrator(?:_bundle|_offsets)?\1\s*:",
+    re.MULTILINE,
 )
 _OURS = re.compile(rb"^(link|kind)\s*:", re.MULTILINE)
 

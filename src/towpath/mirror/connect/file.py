@@ -1,14 +1,15 @@
-"""The top level of a Redpanda Connect file: input, output, pipeline, metrics and logging."""
+"""The top level of a Redpanda Connect file: input, output and pipeline."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, StrictBool, field_validator, model_validator
+from pydantic import AfterValidator, model_validator
 
 from towpath.bloblang.parser import parse_mapping
+from towpath.mirror.connect.beside import Http, Logger, Metrics, refused_beside, without_idle
 from towpath.mirror.connect.filters import drops_of, filtered
 from towpath.mirror.connect.pairs import DEFAULT_LABEL
 from towpath.mirror.connect.sides import MigratorInput, MigratorOutput
@@ -17,7 +18,7 @@ from towpath.model.foreign import foreign
 from towpath.settings.problems import Placed, placed_error, require_none
 from towpath.settings.shape import Place, Section
 
-_LABEL = re.compile(r"[a-z0-9_]{1,80}")
+_LABEL = re.compile(r"[a-z0-9_]{0,80}")
 _MIGRATOR = "redpanda_migrator"
 MAPPINGS = ("mapping", "bloblang")
 """Processors that are one mapping."""
@@ -45,8 +46,8 @@ _BESIDE = frozenset({"label", "processors"})
 
 def _label(text: str) -> str:
     if not _LABEL.fullmatch(text):
-        raise ValueError("must be 1 to 80 lower-case letters, digits or '_'")
-    return text
+        raise ValueError(f"must be 1 to 80 lower-case letters, digits or '_', not {text[:90]!r}")
+    return text or DEFAULT_LABEL
 
 
 class InputPart(Section):
@@ -72,63 +73,6 @@ class Pipeline(Section):
     processors: tuple[dict[str, Any], ...] = ()
 
 
-class Prometheus(Section):
-    """The settings of Prometheus metrics."""
-
-    use_histogram_timing: StrictBool = False
-    histogram_buckets: tuple[float, ...] = ()
-    add_process_metrics: StrictBool = False
-    add_go_metrics: StrictBool = False
-
-
-class Metrics(Section):
-    """The section `metrics`."""
-
-    prometheus: Prometheus | None = None
-    none: dict[str, Any] | None = None
-
-
-Level = Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL", "NONE"]
-
-
-class Logger(Section):
-    """The section `logger`."""
-
-    level: Literal["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL", "NONE"] = (
-        "INFO"
-    )
-    format: Literal["json", "logfmt"] = "logfmt"
-    add_timestamp: StrictBool = False
-    static_fields: dict[str, Any] = Field(default_factory=dict)
-
-    @field_validator("level", mode="before")
-    @classmethod
-    def _any_case(cls, level: object) -> object:
-        return level.upper() if isinstance(level, str) else level
-
-
-class Http(Section):
-    """The section `http`, which serves metrics and health."""
-
-    enabled: StrictBool = True
-    address: str = "0.0.0.0:4195"
-    root_path: str = "/benthos"
-    debug_endpoints: StrictBool = False
-
-
-_NOT_OFFERED: Mapping[str, str] = {
-    "redpanda": "is Redpanda's enterprise block; Towpath has `towpath status` and its ledger",
-    "cache_resources": "is for processors that Towpath does not have; see `changes` of our file",
-    "rate_limit_resources": "is not known here; `towpath rate` limits a link",
-    "input_resources": "is not known here; write the input itself under `input`",
-    "output_resources": "is not known here; write the output itself under `output`",
-    "processor_resources": "is for processors that Towpath does not have",
-    "tracer": "is not known here; metrics and events tell how a link goes",
-    "tests": "are tests of mappings for Connect itself",
-    "buffer": "would lose the order and the positions of records; leave it out",
-}
-
-
 class ConnectFile(Section):
     """A file of Redpanda Connect with `redpanda_migrator` as input and output."""
 
@@ -146,6 +90,7 @@ class ConnectFile(Section):
     def _offered(cls, tree: Any) -> Any:
         if isinstance(tree, dict):
             require_none(_refused(tree))
+            return without_idle(tree)
         return tree
 
     @model_validator(mode="after")
@@ -210,15 +155,10 @@ def _wrong_in(text: object, place: Place) -> Iterator[Placed]:
 
 def _refused(tree: Mapping[str, Any]) -> Iterator[Placed]:
     """Yield what Connect knows and Towpath does not, each with the reason."""
-    for key, why in _NOT_OFFERED.items():
-        if key in tree and not (key == "buffer" and tree[key] == {"none": {}}):
-            yield Placed((key,), why)
+    yield from refused_beside(tree)
     for side in ("input", "output"):
         part = tree.get(side)
         if isinstance(part, dict) and _MIGRATOR not in part:
             other = next((key for key in part if key not in _BESIDE), "nothing")
             text = f"has {other}; Towpath takes the place of {_MIGRATOR} alone"
             yield Placed((side,), f"{other} {_RENAMED}" if other in _LEGACY else text)
-    if isinstance(metrics := tree.get("metrics"), dict) and "mapping" in metrics:
-        why = "is not known here: metrics have their names; let Prometheus rename them"
-        yield Placed(("metrics", "mapping"), f"{why} (metric_relabel_configs)")

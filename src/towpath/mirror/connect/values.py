@@ -26,9 +26,15 @@ def _duration(value: object) -> float:
         return 0.0
     parts = _DURATION_PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        shown = f", not {first_word(value)!r}" if isinstance(value, str) else ""
-        raise ValueError(f"must be a duration such as 500ms, 10s or 1m{shown}")
+        raise ValueError(f"must be a duration such as 500ms, 10s or 1m{_not(value)}")
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def _not(value: object) -> str:
+    """Return what stands there instead, "" where it is more than a word or a number."""
+    if isinstance(value, str):
+        return f", not {first_word(value)!r}"
+    return f", not {value}" if isinstance(value, int | float) else ""
 
 
 def _size(value: object) -> int:
@@ -38,7 +44,7 @@ def _size(value: object) -> int:
     base = 1024 if unit.endswith("i") else 1000
     unit = unit.removesuffix("i")
     if match is None or unit not in _POWERS:
-        raise ValueError("must be a size such as 1MB or 512KiB")
+        raise ValueError(f"must be a size such as 1MB or 512KiB{_not(value)}")
     return int(float(match[1]) * base ** _POWERS[unit])
 
 
