@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from kafka.protocol.consumer import (
     ConsumerProtocolSubscription,
@@ -20,7 +21,7 @@ from tests.support.clients.promoted_routes import (
     finding,
     promoted,
 )
-from tests.support.clients.steered import TargetClient, places, step
+from tests.support.clients.steered import TargetClient, changed, places, step
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from towpath.gateway.held_members import HeldMembers
 from towpath.gateway.request_steps import RequestStep
@@ -117,11 +118,11 @@ def join(group: str = "g", topics: Sequence[str] = ()) -> Any:
 def test_a_classic_member_commits_and_its_join_is_held() -> None:
     gathering = HeldMembers(frozenset({"g"}))
     routes = Routes(gathering=gathering)
-    beat = step(routes, heartbeat(), 4)
-    assert beat is not None
-    assert beat.own is not None
-    said = HeartbeatResponse.decode(memoryview(beat.own)[4:], version=4, header=True)
-    assert said.error_code == 27
+    found = step(routes, heartbeat(), 4)
+    assert places(found) == [AT_SOURCE], "else it would be no member any more before it commits"
+    for told, wanted in ((0, 27), (25, 25)):
+        answer = HeartbeatResponse(throttle_time_ms=0, error_code=told)
+        assert changed(found, answer, 4).error_code == wanted
     assert places(step(routes, commit(), 8)) == [AT_SOURCE]
     assert step(routes, join(), 9) is None
     assert gathering.come == {"g": {"m"}}
@@ -155,19 +156,51 @@ def said_of(found: RequestStep | None) -> Any:
     return ConsumerGroupHeartbeatResponse.decode(memoryview(found.own)[4:], version=0, header=True)
 
 
+def beaten(code: int, epoch: int, *partitions: int) -> Any:
+    """Return what a coordinator answers to a heartbeat."""
+    kind = ConsumerGroupHeartbeatResponse.Assignment
+    topic = kind.TopicPartitions(topic_id=UUID(int=1), partitions=[*partitions])
+    given = kind(topic_partitions=[topic]) if partitions else None
+    return ConsumerGroupHeartbeatResponse(
+        throttle_time_ms=0, error_code=code, error_message=None, member_id="m", member_epoch=epoch,
+        heartbeat_interval_ms=5000, assignment=given,
+    )  # fmt: skip
+
+
 def test_a_member_of_kip_848_gives_back_what_it_has() -> None:
     gathering = HeldMembers(frozenset({"g"}))
     routes = Routes(gathering=gathering)
-    answer = said_of(step(routes, beat(4), 0))
-    assert (answer.error_code, answer.member_epoch) == (0, 4)
-    assert [*answer.assignment.topic_partitions] == []
-    assert gathering.come == {}
-    assert said_of(step(routes, beat(0), 0)).error_code == 14, "nobody joins meanwhile"
+    found = step(routes, beat(4), 0)
+    assert places(found) == [AT_SOURCE], "else it would be no member any more before it commits"
+    for told in (beaten(0, 5), beaten(0, 5, 1)):
+        answer = changed(found, told, 0)
+        assert (answer.error_code, answer.member_epoch) == (0, 5), "it commits with that epoch"
+        assert [*answer.assignment.topic_partitions] == []
+    answer = changed(found, beaten(110, 0), 0)
+    assert (answer.error_code, answer.assignment) == (110, None)
+    assert gathering.missing({"g": ["m"]}) == {"g": ["m"]}
     step(routes, beat(4, []), 0)
     assert gathering.come == {"g": {"m"}}
     routes.undo()
     assert said_of(step(routes, beat(4), 0)).error_code == 110, "it has nothing, and joins anew"
     assert places(step(routes, beat(0), 0)) == [AT_SOURCE]
+
+
+def test_a_member_of_kip_848_that_joins_anew_meanwhile_has_nothing_and_waits() -> None:
+    """Its coordinator fenced it, but still counts it among the members."""
+    gathering = HeldMembers(frozenset({"g"}))
+    routes = Routes(gathering=gathering)
+    assert said_of(step(routes, beat(0), 0)).error_code == 14
+    assert gathering.missing({"g": ["m"]}) == {}
+    routes.undo()
+    assert places(step(routes, beat(0), 0)) == [AT_SOURCE]
+
+
+def test_members_of_topics_that_go_back_are_kept_alive_on_the_target() -> None:
+    routes = promoted()
+    routes.gathering = HeldMembers(frozenset({"g"}), back=True)
+    for message, version in ((heartbeat(), 4), (beat(4), 0)):
+        assert places(step(routes, message, version)) == [TARGET]
 
 
 def test_a_member_that_was_gathered_in_vain_on_the_target_joins_anew_there() -> None:

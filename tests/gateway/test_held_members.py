@@ -19,6 +19,10 @@ def test_members_come_by_asking_to_join_or_by_giving_back() -> None:
     gathering.beats("n", "x", None)
     gathering.beats("n", "idle", None)
     assert gathering.missing(members) == {"c": ["b"], "n": ["x"]}
+    gathering.beats("n", "idle", [object()])
+    left = gathering.missing(members)
+    assert left == {"c": ["b"], "n": ["idle", "x"]}, "it was given something just before"
+    gathering.beats("n", "idle", [])
     gathering.beats("n", "x", [object()])
     gathering.joins("c", "b")
     assert gathering.missing(members) == {"n": ["x"]}

@@ -10,7 +10,7 @@ import pytest
 from tests.support.clients.applications import JavaApplication, Writer, set_group_config
 from tests.support.clients.gateways import served
 from tests.support.clients.promoted_routes import AT_SOURCE, promoted
-from tests.support.clients.steered import places, step
+from tests.support.clients.steered import changed, places, step
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.links import Link
 from towpath.cluster.messages import (
@@ -97,8 +97,12 @@ def test_a_member_of_a_streams_group_gives_its_tasks_back_and_joins_anew() -> No
         answer_of("streams", step(routes, beat("streams", 0, group="g"), 0), 0).error_code
         == LOADING
     )
+    gathering.come.clear()
     for tasks in (None, [task(subtopology_id="0", partitions=[1])]):
-        told = answer_of("streams", step(routes, beat("streams", 3, group="g", tasks=tasks), 0), 0)
+        found = step(routes, beat("streams", 3, group="g", tasks=tasks), 0)
+        assert places(found) == [AT_SOURCE], "it stays a member until it has committed"
+        given = [task(subtopology_id="0", partitions=[1])]
+        told = changed(found, streams_beaten(given), 0)
         assert (told.error_code, told.member_epoch, told.endpoint_information_epoch) == (0, 3, 4)
         assert told.active_tasks == told.standby_tasks == told.warmup_tasks == []
         assert gathering.missing({"g": ["m"]}) == {"g": ["m"]}, "it commits first"
@@ -108,6 +112,26 @@ def test_a_member_of_a_streams_group_gives_its_tasks_back_and_joins_anew() -> No
     told = answer_of("streams", step(routes, beat("streams", 3, group="g"), 0), 0)
     assert told.error_code == FENCED_EPOCH, "it thinks that it has nothing"
     assert places(step(routes, beat("streams", 0, group="g"), 0)) == [AT_SOURCE]
+
+
+def streams_beaten(active: list[Any]) -> Any:
+    """Return what a coordinator answers to the heartbeat of a Streams application."""
+    return StreamsGroupHeartbeatResponse(
+        throttle_time_ms=0,
+        error_code=0,
+        error_message=None,
+        member_id="m",
+        member_epoch=3,
+        heartbeat_interval_ms=5000,
+        acceptable_recovery_lag=10_000,
+        task_offset_interval_ms=60_000,
+        status=None,
+        active_tasks=active,
+        standby_tasks=None,
+        warmup_tasks=None,
+        endpoint_information_epoch=4,
+        partitions_by_user_endpoint=None,
+    )
 
 
 @pytest.mark.parametrize(("kind", "version"), FORMS)

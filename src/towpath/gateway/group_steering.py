@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from kafka.protocol.consumer import (
     HeartbeatRequest,
+    HeartbeatResponse,
     JoinGroupRequest,
     LeaveGroupRequest,
     OffsetCommitRequest,
@@ -19,13 +21,14 @@ from towpath.gateway.apis import Api
 from towpath.gateway.coordinator_answers import NOT_HERE
 from towpath.gateway.frames import FrameError, Head
 from towpath.gateway.joining_members import nothing_for, topics_of
+from towpath.gateway.recoding import recoded
 from towpath.gateway.request_sending import Handler, RelayedClient, RequestSending, of_cluster
 from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import Cluster, Routes
 from towpath.gateway.steering_answers import (
     joined,
     not_synced,
-    rebalancing,
+    rebalances,
     synced_with_nothing,
 )
 
@@ -92,10 +95,17 @@ class GroupSteering:
     def _heartbeat(
         self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
     ) -> RequestStep:
+        """Relay a heartbeat; a member that is awaited hears that its group rebalances.
+
+        Its coordinator hears from it meanwhile, as finishing what it has in hand may take longer
+        than its session.
+        """
         self._routes.seen.saw(asked.group_id, asked.member_id, asked.generation_id)
-        if self._routes.gathers(asked.group_id) is not None:
-            return RequestStep(own=rebalancing(head))
-        return self._of_group(asked, frame, head, client)
+        gathering = self._routes.gathers(asked.group_id)
+        if gathering is None:
+            return self._of_group(asked, frame, head, client)
+        place = of_cluster(self._routes.leaves(gathering), client.home)
+        return self._send.to(place, frame, head, partial(recoded, HeartbeatResponse, rebalances))
 
     def _sync(self, asked: Any, frame: bytearray, head: Head, client: RelayedClient) -> RequestStep:
         gathering = self._routes.gathers(asked.group_id)

@@ -11,6 +11,7 @@ from typing import Any
 
 from towpath.cluster.messages import (
     ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
     StreamsGroupHeartbeatRequest,
@@ -18,7 +19,7 @@ from towpath.cluster.messages import (
 )
 from towpath.gateway.apis import Api
 from towpath.gateway.frames import Head
-from towpath.gateway.steering_answers import beat_refused, framed, nothing_assigned
+from towpath.gateway.steering_answers import beat_refused, framed
 
 _SOON = 200
 """Milliseconds after which a member asks again."""
@@ -31,79 +32,79 @@ class HeartbeatForm:
     """Reads and answers the heartbeats of one protocol.
 
     Attributes:
-        request: The message.
+        request: The message; `response`, the answer to it.
         refused: Answers a heartbeat with a code.
-        emptied: Answers that the member has no partitions or tasks, in its own epoch.
+        empties: Changes a coordinator's answer: the member has no partitions or tasks.
         owned: Returns what a member says it has, `None` where that is as before.
         topics: Returns the topics that a member tells when it joins.
     """
 
     request: Any
+    response: Any
     refused: Callable[[Any, Head, int], bytes]
-    emptied: Callable[[Any, Head], bytes]
+    empties: Callable[[Any], None]
     owned: Callable[[Any], Collection[object] | None]
     topics: Callable[[Any], Collection[str]]
+
+    def emptied(self, answer: Any) -> None:
+        """Change a coordinator's answer so that the member gives back what it has.
+
+        The epoch stays what the coordinator says: the member commits with it.
+        """
+        if not answer.error_code:
+            answer.heartbeat_interval_ms = _SOON
+            self.empties(answer)
 
 
 def _consumer_refused(asked: Any, head: Head, code: int) -> bytes:
     return beat_refused(head, asked.member_id, code)
 
 
-def _consumer_emptied(asked: Any, head: Head) -> bytes:
-    return nothing_assigned(head, asked.member_id, asked.member_epoch)
+def _consumer_emptied(answer: Any) -> None:
+    answer.assignment = ConsumerGroupHeartbeatResponse.Assignment(topic_partitions=[])
 
 
 def _subscribed(asked: Any) -> Collection[str]:
     return asked.subscribed_topic_names or ()
 
 
-def _told(asked: Any, code: int, epoch: int) -> Mapping[str, Any]:
+def _told(asked: Any, code: int) -> Mapping[str, Any]:
     """Return what share groups and Streams groups are told alike."""
     return {
         "throttle_time_ms": 0,
         "error_code": code,
         "error_message": None,
         "member_id": asked.member_id,
-        "member_epoch": epoch,
+        "member_epoch": 0,
         "heartbeat_interval_ms": _SOON,
     }
 
 
-def _share(asked: Any, head: Head, code: int, epoch: int, assignment: Any) -> bytes:
-    told = _told(asked, code, epoch)
-    return framed(ShareGroupHeartbeatResponse(**told, assignment=assignment), head)
-
-
 def _share_refused(asked: Any, head: Head, code: int) -> bytes:
-    return _share(asked, head, code, 0, None)
+    return framed(ShareGroupHeartbeatResponse(**_told(asked, code), assignment=None), head)
 
 
-def _share_emptied(asked: Any, head: Head) -> bytes:
-    nothing = ShareGroupHeartbeatResponse.Assignment(topic_partitions=[])
-    return _share(asked, head, 0, asked.member_epoch, nothing)
+def _share_emptied(answer: Any) -> None:
+    answer.assignment = ShareGroupHeartbeatResponse.Assignment(topic_partitions=[])
 
 
-def _streams(asked: Any, head: Head, code: int, epoch: int, tasks: list[Any] | None) -> bytes:
+def _streams_refused(asked: Any, head: Head, code: int) -> bytes:
     made = StreamsGroupHeartbeatResponse(
-        **_told(asked, code, epoch),
+        **_told(asked, code),
         acceptable_recovery_lag=_RECOVERY_LAG,
         task_offset_interval_ms=_TASK_OFFSETS,
         status=None,
-        active_tasks=tasks,
-        standby_tasks=tasks,
-        warmup_tasks=tasks,
+        active_tasks=None,
+        standby_tasks=None,
+        warmup_tasks=None,
         endpoint_information_epoch=asked.endpoint_information_epoch,
         partitions_by_user_endpoint=None,
     )
     return framed(made, head)
 
 
-def _streams_refused(asked: Any, head: Head, code: int) -> bytes:
-    return _streams(asked, head, code, 0, None)
-
-
-def _streams_emptied(asked: Any, head: Head) -> bytes:
-    return _streams(asked, head, 0, asked.member_epoch, [])
+def _streams_emptied(answer: Any) -> None:
+    answer.active_tasks, answer.standby_tasks, answer.warmup_tasks = [], [], []
 
 
 def _tasks(asked: Any) -> Collection[object] | None:
@@ -120,16 +121,27 @@ def _source_topics(asked: Any) -> Collection[str]:
 FORMS: Mapping[int, HeartbeatForm] = {
     Api.CONSUMER_GROUP_HEARTBEAT: HeartbeatForm(
         ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse,
         _consumer_refused,
         _consumer_emptied,
         lambda asked: asked.topic_partitions,
         _subscribed,
     ),
     Api.SHARE_GROUP_HEARTBEAT: HeartbeatForm(
-        ShareGroupHeartbeatRequest, _share_refused, _share_emptied, lambda _: None, _subscribed
+        ShareGroupHeartbeatRequest,
+        ShareGroupHeartbeatResponse,
+        _share_refused,
+        _share_emptied,
+        lambda _: None,
+        _subscribed,
     ),
     Api.STREAMS_GROUP_HEARTBEAT: HeartbeatForm(
-        StreamsGroupHeartbeatRequest, _streams_refused, _streams_emptied, _tasks, _source_topics
+        StreamsGroupHeartbeatRequest,
+        StreamsGroupHeartbeatResponse,
+        _streams_refused,
+        _streams_emptied,
+        _tasks,
+        _source_topics,
     ),
 }
 """The form of each heartbeat, by its API key."""

@@ -1,8 +1,9 @@
 """Routing of heartbeats of the protocols with epochs while topics move.
 
 These are groups of consumers (KIP-848), share groups (KIP-932) and Streams groups (KIP-1071). A
-member of a group that moves hears that it has nothing, gives back what it has, and says so. Where
-its group goes on nobody knows it, so it joins anew.
+member of a group that moves hears that it has nothing, gives back what it has, and says so. Its
+coordinator hears from it meanwhile, as finishing what it has in hand may take longer than its
+session. Where its group goes on nobody knows it, so it joins anew.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from towpath.gateway.coordinator_answers import NOT_COORDINATOR
 from towpath.gateway.frames import Head
 from towpath.gateway.heartbeat_forms import FORMS, HeartbeatForm
+from towpath.gateway.recoding import recoded
 from towpath.gateway.request_sending import Handler, RelayedClient, RequestSending, of_cluster
 from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import Cluster, Routes
@@ -52,12 +54,16 @@ class HeartbeatSteering:
         routes.seen.saw(group, member)
         gathering, epoch = routes.gathers(group), asked.member_epoch
         if epoch == 0 and (gathering is not None or routes.awaits(group)):
+            if gathering is not None:
+                gathering.beats(group, member, ())
             return RequestStep(own=form.refused(asked, head, LOADING))
         if epoch == 0 and routes.begins_at_source(group, form.topics(asked)):
             return RequestStep(own=form.refused(asked, head, NOT_COORDINATOR))
         if gathering is not None and epoch > 0:
             gathering.beats(group, member, form.owned(asked))
-            return RequestStep(own=form.emptied(asked, head))
+            place = of_cluster(routes.leaves(gathering), client.home)
+            emptied = partial(recoded, form.response, form.emptied)
+            return self._send.to(place, frame, head).changed(emptied)
         if (group, member) in routes.rejoining:
             routes.rejoining.discard((group, member))
             if epoch > 0:

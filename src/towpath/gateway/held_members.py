@@ -5,7 +5,7 @@ and asks to join, and that request is held. One that would keep its partitions m
 is told first that it has none any more. A member of a group whose protocol has epochs (KIP-848,
 KIP-1071) hears that it has no partitions: it commits, gives them back and says so; later the target
 does not know it, and it joins anew. Either way nothing is read twice, as all commits come before
-the last word of a member.
+the last word of a member. Until then the heartbeats of both kinds go on to their coordinator.
 """
 
 from __future__ import annotations
@@ -76,9 +76,13 @@ class HeldMembers:
             owned: The partitions or tasks that it says it has, `None` where that is as before.
         """
         self.told.add((group, member))
-        nothing = owned is not None and not [*owned]
-        if nothing or member in self.idle.get(group, ()):
-            self.come.setdefault(group, set()).add(member)
+        come = self.come.setdefault(group, set())
+        if owned is None:
+            come |= {member} & self.idle.get(group, frozenset())
+        elif [*owned]:  # it was given something just before
+            come.discard(member)
+        else:
+            come.add(member)
 
     def missing(self, members: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
         """Return the members that have not come yet, by group.

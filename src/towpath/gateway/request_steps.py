@@ -27,6 +27,15 @@ class Sent(NamedTuple):
     change: Change | None
     writes: bool = False
 
+    def changed(self, change: Change) -> Sent:
+        """Return this request with its answer changed once more."""
+        before = self.change
+
+        def both(frame: bytearray, version: int) -> bytes | bytearray:
+            return change(frame if before is None else bytearray(before(frame, version)), version)
+
+        return self._replace(change=both)
+
 
 class RequestStep(NamedTuple):
     """The next step for a client's request.
@@ -44,3 +53,7 @@ class RequestStep(NamedTuple):
     join: Joined | None = None
     silent: bool = False
     last: bool = False
+
+    def changed(self, change: Change) -> RequestStep:
+        """Return this step with the answers of brokers changed once more."""
+        return self._replace(sends=tuple(each.changed(change) for each in self.sends))

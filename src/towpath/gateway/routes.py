@@ -226,6 +226,11 @@ class Routes:
         found = self.gathering
         return found if found is not None and group in found.groups else None
 
+    @staticmethod
+    def leaves(gathering: HeldMembers) -> Cluster:
+        """Return the cluster that the groups of a gathering leave."""
+        return Cluster.TARGET if gathering.back else Cluster.SOURCE
+
     @property
     def is_closed(self) -> bool:
         """Whether offsets of groups are being written where they go on."""

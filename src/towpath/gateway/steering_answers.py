@@ -6,12 +6,11 @@ makes them look where a partition is, REBALANCE_IN_PROGRESS makes a member commi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from kafka.protocol.consumer import (
     FetchResponse,
-    HeartbeatResponse,
     JoinGroupResponse,
     ListOffsetsResponse,
     SyncGroupResponse,
@@ -125,9 +124,9 @@ def no_coordinator(keys: Sequence[str], head: Head) -> bytes:
     return framed(made, head)
 
 
-def rebalancing(head: Head) -> bytes:
-    """Answer a Heartbeat so that the member commits and joins again."""
-    return framed(HeartbeatResponse(throttle_time_ms=0, error_code=REBALANCING), head)
+def rebalances(answer: Any) -> None:
+    """Change the answer to a Heartbeat so that the member commits and joins again."""
+    answer.error_code = answer.error_code or REBALANCING
 
 
 def joined(head: Head, member: str, generation: int, nothing: Nothing) -> bytes:
@@ -167,7 +166,7 @@ def not_synced(head: Head) -> bytes:
     return _synced(head, REBALANCING, None)
 
 
-def _beat(head: Head, member: str, epoch: int, code: int, assigned: Iterable[Any] | None) -> bytes:
+def _beat(head: Head, member: str, epoch: int, code: int) -> bytes:
     made = ConsumerGroupHeartbeatResponse(
         throttle_time_ms=0,
         error_code=code,
@@ -177,22 +176,14 @@ def _beat(head: Head, member: str, epoch: int, code: int, assigned: Iterable[Any
         heartbeat_interval_ms=_SOON,
         assignment=None,
     )
-    if assigned is not None:
-        kind = ConsumerGroupHeartbeatResponse.Assignment
-        made.assignment = kind(topic_partitions=[*assigned])
     return framed(made, head)
-
-
-def nothing_assigned(head: Head, member: str, epoch: int) -> bytes:
-    """Answer a KIP-848 heartbeat with an empty assignment and the member's own epoch."""
-    return _beat(head, member, epoch, 0, ())
 
 
 def beat_left(head: Head, member: str, epoch: int) -> bytes:
     """Answer a KIP-848 heartbeat of a member that leaves: it was no member anywhere."""
-    return _beat(head, member, epoch, 0, None)
+    return _beat(head, member, epoch, 0)
 
 
 def beat_refused(head: Head, member: str, code: int) -> bytes:
     """Answer a KIP-848 heartbeat with an error."""
-    return _beat(head, member, 0, code, None)
+    return _beat(head, member, 0, code)

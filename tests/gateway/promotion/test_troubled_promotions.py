@@ -11,40 +11,17 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.support.clients.moving import PARTITIONS
+from tests.support.clients.quick_links import quick_link
 from tests.support.clients.troubled import Scene, played
 from tests.support.clients.troubles import drawn, drawn_of_brokers, frozen_at, killed_at
 from tests.support.clusters.clusters import Clusters
 from tests.support.copying.chaos import soak_rounds
 from tests.support.here import Here
-from tests.support.kafka import PATIENCE, create_topic, wait_until
+from tests.support.kafka import PATIENCE, wait_until
 from tests.support.links import Link, end
-from towpath.dev import ports
 
 pytestmark = [pytest.mark.broker, pytest.mark.soak]
 ROUNDS, BLOCK = 20, 12
-QUICK = {
-    "group.consumer.min.heartbeat.interval.ms": "100",
-    "group.consumer.heartbeat.interval.ms": "500",
-    "group.consumer.min.session.timeout.ms": "1000",
-    "group.consumer.session.timeout.ms": "30000",
-}
-
-
-def link_of(clusters: Clusters, folder: Path, name: str, brokers: int) -> Link:
-    """Return a link between clusters of so many brokers each."""
-    source, target = (
-        clusters.get(f"moving-{side}-{brokers}", brokers=brokers, properties=QUICK)
-        for side in ("from", "to")
-    )
-    first, *rest = (f"127.0.0.1:{each}" for each in ports.reserve(1 + 2 * brokers))
-    nodes, targets = (
-        ", ".join(f"{number}: '{at}'" for number, at in enumerate(found, 1))
-        for found in (rest[:brokers], rest[brokers:])
-    )
-    gateway = f"{{listen: '{first}', nodes: {{{nodes}}}, targets: {{{targets}}}, hold: 6s}}"
-    made = Link(folder, source, target, name, gateway=gateway, timeout="10s")
-    create_topic(source.bootstrap, f"{name}.stays", PARTITIONS)  # so never all are promoted
-    return made
 
 
 @pytest.fixture
@@ -54,7 +31,7 @@ def troubled_link(
     tmp_path: Path,
     new_name: Callable[[str], str],
 ) -> Iterator[Link]:
-    made = link_of(clusters, tmp_path, new_name("trouble"), getattr(request, "param", 1))
+    made = quick_link(clusters, tmp_path, new_name("trouble"), getattr(request, "param", 1))
     yield made
     for program in made.programs:
         program.close()

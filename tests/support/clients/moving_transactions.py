@@ -7,10 +7,11 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Place
 
 from tests.support.clients.moving import PARTITIONS, QUIET
@@ -18,6 +19,8 @@ from tests.support.kafka import wait_until
 
 RECORDS = 3
 """Records of a transaction in each partition."""
+_ABORTED = {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
+"""What is told of records that were not sent yet when their transaction was aborted."""
 
 
 @dataclass
@@ -31,9 +34,14 @@ class Transactions:
         committed: Each transaction that a producer committed, by its transactional id.
         aborted: Those that it aborted.
         waits: How long each transaction took, in seconds.
+        session: Seconds for which a member may be silent before its coordinator drops it. Behind a
+            longer silence a transaction that it has open cannot commit its offsets.
+        interrupted: What programs were told of such transactions, which they began anew.
     """
 
     bootstrap: str
+    session: float = 45.0
+    interrupted: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     committed: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -72,11 +80,13 @@ class Transactions:
     def go_on(self, *names: str, count: int = 3) -> None:
         """Wait until each has committed some more transactions."""
         known = {name: len(self.committed[name]) for name in names}
-        wait_until(
-            lambda: all(len(self.committed[name]) >= known[name] + count for name in names),
-            f"transactions go on: {self.failures}",
-            60,
-        )
+
+        def are_told() -> bool:
+            done = all(len(self.committed[name]) >= known[name] + count for name in names)
+            return done or bool(self.failures)
+
+        wait_until(are_told, "transactions go on", 60)
+        assert self.failures == []
 
     def _begin(self, what: Callable[..., None], *about: Any) -> None:
         def run() -> None:
@@ -102,6 +112,15 @@ class Transactions:
         producer.init_transactions(60)
         return producer
 
+    def consumer(self, group: str, topic: str, **more: Any) -> Consumer:
+        """Return a member of a group that reads what was committed."""
+        config = {"bootstrap.servers": self.bootstrap, "group.id": group, **QUIET, **more}
+        config |= {"enable.auto.commit": False, "auto.offset.reset": "earliest"}
+        config |= {"isolation.level": "read_committed", "reconnect.backoff.max.ms": 500}
+        consumer = Consumer({**config, "error_cb": self._told})
+        consumer.subscribe([topic])
+        return consumer
+
     def _write(self, name: str, topic: str) -> None:
         producer, number = self.producer(name), 0
         while not self._writing.is_set():
@@ -124,22 +143,15 @@ class Transactions:
             time.sleep(0.05)
 
     def _delivered(self, error: KafkaError | None, _: Any) -> None:
-        if error is not None:
+        if error is not None and error.code() not in _ABORTED:
             self.failures.append(str(error))
 
     def _process(
         self, name: str, group: str, inputs: str, output: str, more: dict[str, Any]
     ) -> None:
         producer, number = self.producer(name), 0
-        config = {
-            "bootstrap.servers": self.bootstrap,
-            "group.id": group,
-            "reconnect.backoff.max.ms": 500,
-        }
-        config |= {**QUIET, **more, "enable.auto.commit": False, "auto.offset.reset": "earliest"}
-        config |= {"isolation.level": "read_committed", "error_cb": self._told}
-        consumer = Consumer(config)
-        consumer.subscribe([inputs])
+        consumer = self.consumer(group, inputs, **more)
+        heard = time.monotonic()
         while True:
             is_last = self._over.is_set()
             found = [each for each in consumer.consume(50, 0.2) if each.error() is None]
@@ -148,25 +160,48 @@ class Transactions:
             if not found:
                 continue
             begun = time.monotonic()
-            producer.begin_transaction()
-            for each in found:
-                value = json.dumps([each.partition(), each.offset()])
-                producer.produce(
-                    output, value, partition=each.partition() or 0, on_delivery=self._delivered
-                )
-            positions = [
-                each for each in consumer.position(consumer.assignment()) if each.offset >= 0
-            ]
-            producer.send_offsets_to_transaction(
-                [Place(each.topic, each.partition, each.offset) for each in positions],
-                consumer.consumer_group_metadata(),
-                60,
-            )
-            producer.commit_transaction(60)
+            try:
+                self.processed(producer, consumer, found, output)
+            except KafkaException as error:
+                if (
+                    time.monotonic() - heard < self.session
+                    or not error.args[0].txn_requires_abort()
+                ):
+                    raise
+                self.interrupted.append(f"{name}: {error}")
+                producer.abort_transaction(60)
+                begin_anew(consumer)
+                continue
+            heard = time.monotonic()
             self.committed[name].append(number)
-            self.waits[name].append(time.monotonic() - begun)
+            self.waits[name].append(heard - begun)
             number += 1
         consumer.close()
+
+    def processed(
+        self, producer: Producer, consumer: Consumer, found: list[Message], output: str
+    ) -> None:
+        """Write records, and commit how far was read with them."""
+        producer.begin_transaction()
+        for each in found:
+            value = json.dumps([each.partition(), each.offset()])
+            producer.produce(
+                output, value, partition=each.partition() or 0, on_delivery=self._delivered
+            )
+        positions = [each for each in consumer.position(consumer.assignment()) if each.offset >= 0]
+        producer.send_offsets_to_transaction(
+            [Place(each.topic, each.partition, each.offset) for each in positions],
+            consumer.consumer_group_metadata(),
+            60,
+        )
+        producer.commit_transaction(60)
+
+
+def begin_anew(consumer: Consumer) -> None:
+    """Let a member go back to what it committed last; one that was dropped does so by itself."""
+    for each in consumer.committed(consumer.assignment(), 60):
+        with suppress(KafkaException):  # it has just lost it
+            consumer.seek(Place(each.topic, each.partition, max(each.offset, 0)))
 
 
 def committed_values(bootstrap: str, topic: str) -> list[tuple[int, int, Any]]:

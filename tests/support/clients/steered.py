@@ -60,3 +60,12 @@ def places(found: RequestStep | None) -> list[BrokerPlace]:
     """Return where the requests of a step go."""
     assert found is not None
     return [each.place for each in found.sends]
+
+
+def changed(found: RequestStep | None, answer: Any, version: int) -> Any:
+    """Return the answer of a broker to the only request of a step, as the client gets it."""
+    assert found is not None
+    (sent,) = found.sends
+    assert sent.change is not None
+    told = bytes(sent.change(framed(answer, version), version))
+    return type(answer).decode(memoryview(told)[4:], version=version, header=True)

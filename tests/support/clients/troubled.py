@@ -17,6 +17,7 @@ from tests.support.clients.moving_transactions import (
     require_processed,
     require_whole_transactions,
 )
+from tests.support.clients.quick_links import SESSION, light_run
 from tests.support.clients.troubles import Trouble
 from tests.support.here import Here
 from tests.support.kafka import consume, wait_until
@@ -56,7 +57,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         self.both = [self.link, another(self.link)]
-        self.run = self._run()
+        self.run = light_run(self.link)
         self.gateways = [self._serve(each) for each in self.both]
 
     def go_on(self) -> None:
@@ -66,13 +67,7 @@ class Scene:
                 self.gateways[number] = self._serve(each)
                 self.leader = 1 - number
         if not self.run.running:
-            self.run = self._run()
-
-    def _run(self) -> Program:
-        module, name = "tests.support.copying.light_run", f"run-{len(self.link.programs)}"
-        made = Program(self.link.folder, str(self.link.file), name=name, module=module)
-        self.link.programs.append(made)
-        return made
+            self.run = light_run(self.link)
 
     def _serve(self, link: Link) -> Program:
         return served(link, f"orders={link.folder / 'orders'}", "ids")
@@ -189,7 +184,7 @@ class TransactionalClients:
     def __init__(self, scene: Scene, inputs: str, output: str, dice: random.Random) -> None:
         self._scene, self._inputs, self._output = scene, inputs, output
         self.topics = f"{inputs},{output}"
-        self._traffic = Transactions(bootstrap_of(dice.choice(scene.both)))
+        self._traffic = Transactions(bootstrap_of(dice.choice(scene.both)), session=SESSION)
         self._names = f"{inputs}-writer", f"{inputs}-app"
 
     def begin(self) -> None:
