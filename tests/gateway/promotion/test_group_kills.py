@@ -49,6 +49,8 @@ def test_a_gateway_that_is_killed_around_each_write_moves_a_group_once(
             if states[step] != "promoted":
                 promoted(here, link, "--groups", group)
             go_on(traffic, group)
+            both = lambda: len({part for part, _ in traffic.read[group]}) == PARTITIONS  # noqa: B023, E731
+            wait_until(both, "it reads both partitions", 60)
             first_read = {part: min(n for p, n in traffic.read[group] if p == part)
                           for part in range(PARTITIONS)}  # fmt: skip
             assert first_read == {0: 20, 1: 30}, "it went on exactly there"
