@@ -277,6 +277,21 @@ TEXTS = {
     UnresolvedError("source", "asking", "no host", "add it").reason: (
         "source: asking: no host; add it"
     ),
+    Reason.of(ReasonCode.GROUP_UNREAD, what="it has not read 2 records"): (
+        "it has not read 2 records; it goes on at the end of the mirror topic once it has read"
+        " everything"
+    ),
+    Reason.of(ReasonCode.GROUP_STANDS, group="g", place="orders-0", known=3): (
+        "group g stands at offset 3 of orders-0 already, and nothing is written over that; if its"
+        " clients shall go on at the end, delete the group on the target"
+    ),
+    Reason.of(ReasonCode.GROUP_GOES_ON, known=3): (
+        "it goes on on the target since the cutover before, at offset 3"
+    ),
+    Reason.of(ReasonCode.GROUP_AMONG_OTHERS, topic="orders", whose="that clients wrote"): (
+        "orders also has records that clients wrote, which the group may not have read, so no place"
+        " there is exact"
+    ),
     Reason.of(ReasonCode.GROUP_HAS_MEMBERS, group="g", state="Stable"): (
         "group g has members on the target (Stable), and nothing is written under them"
     ),
