@@ -10,6 +10,8 @@ from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
+from towpath.bloblang.go_expressions import python_expression
+
 Value = Any
 """A text, bytes, a number, true, false, null, a list, a mapping, or one of the two marks below."""
 
@@ -128,12 +130,9 @@ def expression(text: str) -> re.Pattern[str]:
     """Return a regular expression of Go's RE2, as far as Python has the same.
 
     Raises:
-        ValueError: Python reads it differently, or it is none.
+        ValueError: Python has nothing that means the same, or it is none.
     """
-    try:
-        return re.compile(text)
-    except (re.error, OverflowError, RecursionError):
-        raise ValueError(f"{text!r} is no regular expression that Python reads") from None
+    return re.compile(python_expression(text))
 
 
 def _re_replace(value: Value, pattern: Value, by: Value) -> str:

@@ -113,6 +113,22 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
         f'{IN}.consumer_group: is required where whole topics are read; write "" to begin without a'
         " group",
     ),
+    "a start without a group": (
+        {"start_offset": "committed", "consumer_group": '""'},
+        {},
+        f"{IN}.start_offset: `committed` needs a consumer_group, at whose commits copying begins",
+    ),
+    "what the file of a link refuses": (
+        {},
+        {"topic_replication_factor": "0"},
+        f"{OUT}.topic_replication_factor: 0 is not between 1 and 32767",
+    ),
+    "brokers that are none": (
+        {"seed_brokers": '["a:b:c"]'},
+        {},
+        f"{IN}.seed_brokers: 'a:b:c' is not HOST:PORT, such as broker1:9092; an IPv6 address"
+        " stands in brackets, such as [::1]:9092",
+    ),
     "acks": ({}, {"acks": "leader"}, f"{OUT}.acks: must be all with `idempotent_write: true`"),
     "requests": (
         {},
@@ -177,7 +193,8 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
     "a pattern that Python cannot read": (
         {"topics": "", "regexp_topics_include": "['\\pL+']"},
         {},
-        f"{IN}.regexp_topics_include[0]: '\\\\pL+' is no regular expression that Python reads",
+        f"{IN}.regexp_topics_include[0]: '\\\\pL+' is no regular expression that Python reads"
+        " (bad escape \\p)",
     ),
     "a duration without unit": (
         {"commit_period": "5"},
@@ -375,6 +392,8 @@ def test_what_differs_from_connect_is_a_note(tmp_path: Path) -> None:
     assert first.startswith("partitions in which mover has committed nothing are copied from")
     assert second.startswith("each record gets headers of the migrator")
     assert third == "not needed here: output.max_in_flight: sets up Connect's own client"
+    [first, _] = notes(written(tmp_path, {"start_offset": "committed"}, {}))
+    assert first.endswith("copied from their beginning, where Connect would not read them")
 
 
 def test_files_of_ours_are_not_taken_for_connects(tmp_path: Path) -> None:

@@ -227,6 +227,9 @@ PATTERNS = {
     "(?i)ORDERS$": (["my-orders"], ["orders-2"]),
     "^a{1,2}$": (["a", "aa"], ["aaa"]),
     "foo(?:bar)": (["foobar1"], ["foo"]),
+    "^[[:alpha:]]+$": (["orders"], ["a1", ":]", "o]"]),
+    "(?U)^eu": (["eu.a"], ["us.eu"]),
+    "(?i)^EU": (["eu.a"], ["us.eu"]),
 }
 
 

@@ -27,6 +27,7 @@ from towpath.bloblang.nodes import (
     Statement,
     This,
 )
+from towpath.mirror.connect.values import whole_name
 
 _KEY = "kafka_key"
 _TIMES = {"kafka_timestamp_ms": 1, "kafka_timestamp_unix": 1000}
@@ -167,9 +168,8 @@ def _expression_of(node: Node) -> str | None:
                 "has_prefix": f"{re.escape(text)}.*",
                 "has_suffix": f".*{re.escape(text)}",
                 "contains": f".*{re.escape(text)}.*",
-                "re_match": f".*(?:{text}).*",
             }
-            return forms.get(name)
+            return whole_name(text) if name == "re_match" else forms.get(name)
         case _:
             return None
 

@@ -11,6 +11,7 @@ from towpath.cluster.admin import Admin
 from towpath.mirror.connect.changes import leave_out, merge, set_values
 from towpath.mirror.connect.file import ConnectFile
 from towpath.mirror.connect.pairs import Pair, pairs_of
+from towpath.mirror.connect.places import connect_place
 from towpath.mirror.connect.translate import Translation, revealed, translate
 from towpath.mirror.connect.validated import validated
 from towpath.mirror.connect.variables import Filled, fill
@@ -233,7 +234,7 @@ def _translated(found: Read, path: Path, *, with_environment: bool = True) -> _T
     try:
         return _Translated(notes=told, config=from_tree(made.tree, path.parent))
     except ConfigError as error:
-        problems = tuple(ConfigProblem("", _ours(each), None) for each in error.problems)
+        problems = tuple(_placed(found, each) for each in error.problems)
         return _Translated(_sorted(problems))
 
 
@@ -253,8 +254,11 @@ def _behind(found: Read) -> tuple[ConfigProblem, ...]:
     return tuple(each for each in told if each.spot not in known)
 
 
-def _ours(problem: ConfigProblem) -> str:
-    return f"as the file of a link: {problem.sentence}"
+def _placed(found: Read, problem: ConfigProblem) -> ConfigProblem:
+    """Return a problem of the link's file at the place in Connect's file that it comes from."""
+    place, alone = connect_place(problem.path)
+    said = problem.text if alone else f"as the file of a link: {problem.sentence}"
+    return found.problem(place, said)
 
 
 def _sorted(problems: tuple[ConfigProblem, ...]) -> tuple[ConfigProblem, ...]:

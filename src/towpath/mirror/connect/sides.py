@@ -74,6 +74,9 @@ class MigratorInput(ConnectCluster):
         if self.start_offset == "earliest" and not self.start_from_oldest:
             text = "contradicts `start_offset: earliest`, the default; write `start_offset: latest`"
             found.append(Placed(("start_from_oldest",), text))
+        if self.start_offset == "committed" and self.consumer_group == "":
+            text = "`committed` needs a consumer_group, at whose commits copying begins"
+            found.append(Placed(("start_offset",), text))
         return [*found, *self._partitions()]
 
     def _partitions(self) -> list[Placed]:

@@ -27,6 +27,8 @@ _ANY = "0.0.0.0"  # noqa: S104, what Connect means by an address without host
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAST_INTERVAL, _MOST_INTERVAL = 1.0, 86_400.0
 _TOPIC, _SUBJECT = "kafka_topic", "schema_registry_subject"
+_NOT_COPIED = {"latest": "not from their end", "committed": "where Connect would not read them"}
+"""By `start_offset`, what Connect does with partitions of which its group has committed nothing."""
 _VERSION = "schema_registry_version"
 
 
@@ -131,10 +133,10 @@ class _Maker:
     def _records(self) -> dict[str, Any]:
         group, start = self._in.consumer_group, self._in.start_offset
         if group:
-            if start == "latest":
+            if start in _NOT_COPIED:
                 self._notes.append(
                     f"partitions in which {group} has committed nothing are copied from their"
-                    " beginning, not from their end"
+                    f" beginning, {_NOT_COPIED[start]}"
                 )
             interval = _seconds(self._in.commit_period)
             return {"start": "committed", "group": group, "commit": interval}

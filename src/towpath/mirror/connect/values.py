@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
+from towpath.bloblang.go_expressions import python_expression
 from towpath.model.secret import Secret
 from towpath.settings.naming import template_of
 from towpath.settings.problems import first_word, must_be
@@ -17,7 +18,6 @@ _SECONDS = {
 }  # fmt: skip
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-_FLAGS = re.compile(r"\(\?([imsU]+)\)")
 
 
 def _duration(value: object) -> float:
@@ -52,18 +52,9 @@ def whole_name(text: str) -> str:
     """Return a regular expression that matches whole names, from one of Go that matches parts.
 
     Raises:
-        ValueError: Python reads it differently, or it is none.
+        ValueError: Python has nothing that means the same, or it is none.
     """
-    flags = _FLAGS.match(text)
-    inner = text
-    if flags:
-        inner = f"(?{flags[1].replace('U', '')}:{text[flags.end() :]})" if flags[1] != "U" else ""
-    whole = f".*(?:{inner}).*"
-    try:
-        re.compile(whole)
-    except (re.error, OverflowError, RecursionError):
-        raise ValueError(f"{text!r} is no regular expression that Python reads") from None
-    return whole
+    return f".*(?:{python_expression(text)}).*"
 
 
 def _pattern(text: str) -> str:
