@@ -31,6 +31,8 @@ VALUES = {
     'meta("kafka_topic")': "eu.orders.v1",
     "@nowhere": None,
     "@nowhere.or(5)": 5,
+    '@kafka_topic.or(throw("no topic"))': "eu.orders.v1",
+    '@kafka_topic.replace(".", "_")': "eu_orders_v1",
     '@nowhere | "x"': "x",
     '"a" + "b"': "ab",
     '"""a "quoted" b"""': 'a "quoted" b',
@@ -95,6 +97,7 @@ def test_an_expression_has_its_value(text: str) -> None:
 
 NONE = {
     'throw("no topic")': "no topic",
+    '@nowhere.or(throw("no header"))': "no header",
     "@n.uppercase()": "a text is expected, not a number",
     '1 + "a"': "+ between a number and a text",
     "1 / 0": "division by zero",

@@ -58,6 +58,86 @@ def test_what_is_right_has_no_problem(tmp_path: Path, case: str) -> None:
     assert check_any(path) == check(path) == ()
 
 
+CONNECTION = {
+    "client_id": "redpanda-connect",
+    "tls": "{enabled: false, skip_cert_verify: false, enable_renegotiation: false, root_cas: '',"
+    " root_cas_file: '', client_certs: []}",
+    "sasl": "[]",
+    "metadata_max_age": "1m",
+    "request_timeout_overhead": "10s",
+    "conn_idle_timeout": "20s",
+    "tcp": "{connect_timeout: 0s, keep_alive: {idle: 15s, interval: 15s, count: 9},"
+    " tcp_user_timeout: 0s}",
+}
+LOGINS = (
+    "timeout: 5s, tls: {enabled: false}, basic_auth: {enabled: false, username: '', password: ''},"
+    " oauth: {enabled: false, consumer_key: '', consumer_secret: '', access_token: '',"
+    " access_token_secret: ''}, jwt: {enabled: false, private_key_file: '', signing_method: '',"
+    " claims: {}, headers: {}}"
+)
+ALL_IN = CONNECTION | {
+    "regexp_topics": "false",
+    "rack_id": '""',
+    "instance_id": '""',
+    "rebalance_timeout": "45s",
+    "session_timeout": "1m",
+    "heartbeat_interval": "3s",
+    "start_from_oldest": "true",
+    "start_offset": "earliest",
+    "fetch_max_bytes": "50MiB",
+    "fetch_max_wait": "5s",
+    "fetch_min_bytes": "1B",
+    "fetch_max_partition_bytes": "1MiB",
+    "transaction_isolation_level": "read_uncommitted",
+    "commit_period": "5s",
+    "partition_buffer_bytes": "1MB",
+    "max_yield_batch_bytes": "32KB",
+    "topic_lag_refresh_period": "5s",
+    "auto_replay_nacks": "true",
+    "schema_registry": f'{{url: "http://one:8081", {LOGINS}}}',
+}
+ALL_OUT = CONNECTION | {
+    "idempotent_write": "true",
+    "acks": "all",
+    "compression": "snappy",
+    "allow_auto_topic_creation": "true",
+    "timeout": "10s",
+    "max_message_bytes": "1MiB",
+    "broker_write_max_bytes": "100MiB",
+    "max_buffered_records": "10000",
+    "max_buffered_bytes": "0",
+    "max_in_flight_requests": "1",
+    "record_retries": "0",
+    "record_delivery_timeout": "0s",
+    "consumer_groups": "{enabled: true, interval: 1m, fetch_timeout: 10s, include: [], exclude: [],"
+    " only_empty: false}",
+    "topic": '"${! @kafka_topic }"',
+    "topic_replication_factor": "3",
+    "sync_topic_interval": "5m",
+    "sync_topic_acls": "false",
+    "serverless": "false",
+    "headers": "{}",
+    "provenance_header": "redpanda-migrator-provenance",
+    "offset_header": "redpanda-migrator-offset",
+    "max_in_flight": "10",
+    "schema_registry": f'{{url: "http://two:8081", {LOGINS}, enabled: true, interval: 5m,'
+    " include: [], exclude: [], subject: '${! @schema_registry_subject }', versions: all,"
+    " include_deleted: false, translate_ids: false, normalize: false, strict: false,"
+    " max_parallel_http_requests: 10}",
+}
+
+
+def test_all_fields_of_both_sides_are_taken(tmp_path: Path) -> None:
+    path = written(tmp_path, ALL_IN, ALL_OUT)
+    assert check_any(path) == check(path) == ()
+    told = " ".join(notes(path))
+    for field in ("input.auto_replay_nacks", "output.record_retries", "output.sync_topic_interval"):
+        assert field in told, "nothing depends on it, and that is said"
+    large = {"auto_replay_nacks": "false", "fetch_max_bytes": "300MiB"}
+    path = written(tmp_path, ALL_IN | large, ALL_OUT | {"max_message_bytes": "64MiB"})
+    assert check(path) == ()
+
+
 IN, OUT = "input.redpanda_migrator", "output.redpanda_migrator"
 SET_ITSELF = "is set by the migrator itself, which keeps it as at the source"
 REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
@@ -139,6 +219,22 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
         {},
         {"max_message_bytes": "4GiB"},
         f"{OUT}.max_message_bytes: is above 2147483647, which a batch cannot have",
+    ),
+    "other versions": (
+        {"schema_registry": REGISTRY},
+        {"schema_registry": OTHER % ", versions: newest"},
+        f"{OUT}.schema_registry.versions: 'newest' is not one of all, latest",
+    ),
+    "no requests to a registry": (
+        {"schema_registry": REGISTRY},
+        {"schema_registry": OTHER % ", max_parallel_http_requests: 0"},
+        f"{OUT}.schema_registry.max_parallel_http_requests: 0 is too small; write at least 1",
+    ),
+    "a version in a subject": (
+        {"schema_registry": REGISTRY},
+        {"schema_registry": OTHER % ", subject: '${! @schema_registry_version }'"},
+        f"{OUT}.schema_registry.subject: asks for @schema_registry_version; versions of a subject"
+        " stay together, or compatibility would mean nothing",
     ),
     "no name": ({}, {"topic": '""'}, f"{OUT}.topic: must not be empty"),
     "a version in a topic's name": (

@@ -247,6 +247,11 @@ def test_brokers_with_commas_and_without_ports(tmp_path: Path) -> None:
     assert tree_of(tmp_path, text)["source"] == {"bootstrap": ["a:9092", "b:9093", "c:9092"]}
 
 
+def test_topics_with_commas_are_several(tmp_path: Path) -> None:
+    text = BASIC.replace('["orders", "payments"]', '["orders,payments", returns]')
+    assert tree_of(tmp_path, text)["topics"]["include"] == ["orders", "payments", "returns"]
+
+
 def test_a_link_is_named_after_its_label_and_both_clusters() -> None:
     name = name_of("orders", "one", "two")
     assert name.startswith("orders-")
