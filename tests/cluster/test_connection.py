@@ -16,11 +16,14 @@ from tests.support.clusters.certificates import Vault
 from tests.support.clusters.fleet import USERS
 from tests.support.kafka import wait_until
 from towpath.cluster.connect.connection import Connected, connect
+from towpath.cluster.connect.control import healable
 from towpath.cluster.connect.exchange import ask
+from towpath.cluster.connect.identity import ClusterIdentity
 from towpath.cluster.connect.login import SecurityError
 from towpath.dev import ports
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import RefusedError, UnreachableError
+from towpath.model.nouns import ClusterId
 from towpath.model.secret import Secret
 from towpath.runtime.deadline import Deadline
 from towpath.settings import ClusterConfig
@@ -172,6 +175,17 @@ def test_a_login_that_cannot_be_made_here_says_what_is_missing(
 
 def test_no_login_where_one_is_asked(oauth: LocalCluster) -> None:
     assert "the port seems to expect a login; add `sasl:`" in why_not(config(oauth))
+
+
+def test_a_cluster_that_was_reached_before_rather_lost_the_connection(
+    oauth: LocalCluster,
+) -> None:
+    """A cut between greeting and first answer looks alike, and must not end a run."""
+    known = ClusterIdentity("source", ClusterId("as-before"))
+    with pytest.raises(UnreachableError) as caught:
+        connect(config(oauth), "source", *config(oauth).addresses[0], Deadline.after(60), known)
+    assert healable(caught.value)
+    assert "if that goes on, the port seems to expect a login: add `sasl:`" in str(caught.value)
 
 
 def test_plain_text_on_a_tls_port(secured_source: LocalCluster) -> None:

@@ -33,6 +33,7 @@ from towpath.cluster.connect.tls_errors import explain
 from towpath.cluster.metadata import Broker
 from towpath.model.errors import UnreachableError
 from towpath.model.foreign import foreign
+from towpath.model.nouns import NO_CLUSTER
 from towpath.runtime.deadline import Deadline
 from towpath.settings import ClusterConfig, Tls
 
@@ -148,7 +149,12 @@ def connect(
             versions, expires = said.api_versions, None
             if config.sasl:
                 expires = log_in(connection, config, side, address, versions, deadline)
-            cluster = _enter(connection, config, side, address, versions, deadline)
+            try:
+                cluster = _enter(connection, side, versions, deadline)
+            except ConnectionError as error:
+                if config.sasl:
+                    raise
+                raise _no_entry(side, what, identity) from error
         if identity is not None:
             identity.require(cluster)
     except BaseException:
@@ -279,32 +285,27 @@ def _greet(connection: socket.socket, side: str, deadline: Deadline) -> Greeting
     )
 
 
-def _enter(
-    connection: socket.socket,
-    config: ClusterConfig,
-    side: str,
-    address: Address,
-    versions: Versions,
-    deadline: Deadline,
-) -> str:
+def _enter(connection: socket.socket, side: str, versions: Versions, deadline: Deadline) -> str:
     """Ask a first question; return the id of the cluster, "" if the answer has none.
 
     A broker that wants a login hangs up on the first request after the greeting. So one is sent
     here, where that has one meaning.
     """
     nothing = _question(versions)
-    try:
-        answer = ask(connection, nothing, pick_version(side, nothing, versions), deadline)
-    except ConnectionError as error:
-        if config.sasl:
-            raise
-        raise SecurityError(
-            side,
-            f"connecting to {address_text(address)}",
-            "the broker hung up on the first request",
-            "the port seems to expect a login; add `sasl:`",
-        ) from error
+    answer = ask(connection, nothing, pick_version(side, nothing, versions), deadline)
     return getattr(answer, "cluster_id", None) or ""
+
+
+def _no_entry(side: str, what: str, identity: ClusterIdentity | None) -> UnreachableError:
+    """Return the error that a broker hung up on the first request.
+
+    It may expect a login. One of a cluster that was reached before rather lost its connection, and
+    will be there again.
+    """
+    why, advice = "the broker hung up on the first request", "the port seems to expect a login"
+    if identity is None or identity.cluster == NO_CLUSTER:
+        return SecurityError(side, what, why, f"{advice}; add `sasl:`")
+    return UnreachableError(side, what, why, f"if that goes on, {advice}: add `sasl:`")
 
 
 def _question(versions: Versions) -> Any:
