@@ -63,7 +63,12 @@ def test_no_rates_are_kept_beside_it(write: Write) -> None:
 
 def test_a_query_is_one_text_or_one_function_that_is_there(write: Write) -> None:
     (write("").parent / "clean.py").write_text("def clean(frame):\n    return frame\n")
+    (write("").parent / "syntax.py").write_text("\ndef clean(frame) return frame\n")
     wrong = {
+        "transform: {python: 'syntax.py:clean'}": (
+            "transform.python",
+            "line 2: is not Python that can be read (expected ':')",
+        ),
         "transform: {}": ("transform.sql", "give `sql`, a query, or `python`, a function"),
         "transform: {sql: ' '}": ("transform.sql", "must not be empty"),
         "transform: {sql: a, python: 'clean.py:clean'}": ("transform", "not both"),

@@ -18,6 +18,12 @@ def clean(frame):
 
 def wrong(frame):
     raise OSError("no such file")
+
+
+def ends(frame):
+    import sys
+
+    sys.exit(3)
 """
 
 
@@ -48,13 +54,35 @@ def test_a_jvm_that_is_asked_for_nothing_is_missed_too(tmp_path: Path) -> None:
         frames.require_spark()
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("wrong", "line 7: OSError: no such file"), ("ends", "line 13: SystemExit: 3")],
+)
 def test_what_a_function_raises_is_a_fault_of_the_query(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("clean.py").write_text(FUNCTION)
     file = tmp_path / "l.yaml"
-    file.write_text("transform: {python: 'clean.py:wrong'}\n")
-    frames = TransformFrames(Ended(99), config(python="clean.py:wrong"), file)
-    with pytest.raises(ConfigError, match=r"transform\.python: OSError: no such file"):
+    file.write_text(f"transform: {{python: 'clean.py:{name}'}}\n")
+    frames = TransformFrames(Ended(99), config(python=f"clean.py:{name}"), file)
+    with pytest.raises(ConfigError) as found:
         frames.check()
+    assert str(found.value) == f"{file}:1:21: transform.python: {tmp_path}/clean.py, {said}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("import sys; sys.exit(4)", "SystemExit: 4"), ("\n1 / 0", "ZeroDivisionError: division by")],
+)
+def test_what_a_file_does_when_it_is_imported_is_told_with_its_line(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("clean.py").write_text(f"{text}\n\n\n{FUNCTION}")
+    file = tmp_path / "l.yaml"
+    file.write_text("transform: {python: 'clean.py:clean'}\n")
+    with pytest.raises(ConfigError) as found:
+        TransformFrames(Ended(99), config(python="clean.py:clean"), file)
+    line = text.count("\n") + 1
+    assert f"transform.python: {tmp_path}/clean.py, line {line}: {said}" in str(found.value)

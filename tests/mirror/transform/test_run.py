@@ -136,7 +136,8 @@ def test_another_number_of_partitions_keeps_keys_together_and_in_order(
 def test_what_is_wrong_is_told_before_anything_is_read(link: TransformedLink, here: Here) -> None:
     link.produced(range(4))
     wrong = {
-        "select value from records where nothing > 1": "`nothing`",
+        "select value\nfrom records where nothing > 1": "(line 2, column 20 of",
+        "select value from records where false": "nothing of `records` is read: ",
         "select value,\n from records wher x": "line 2, column",
         "select upper(cast(value as string)) v from records": "column value: is required",
         "select value from records order by key": "move rows between tasks",
@@ -173,6 +174,13 @@ def test_a_trial_shows_the_latest_records_and_writes_nothing(
     assert sorted(row["value"] for row in ended.json["after"]) == [f"V{n}" for n in range(34, 40)]
     shown = here.on_spark("transform", "test", str(file), "--limit", "6")
     assert "after: 6 records; nothing was written" in shown.out
+    link.write(
+        {"sql": "select concat(cast(cast(value as string) as int), '') as value from records"}
+    )
+    failed = here.on_spark("transform", "test", str(file))
+    assert failed.code == 1
+    assert "Spark failed: [CAST_INVALID_INPUT] The value 'v" in failed.said
+    assert "a fault in Towpath" not in failed.said
     assert here("status", str(file), "--output", "json").json["totals"]["records"] == 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -40,6 +41,8 @@ _PASSING = re.compile(
 )
 """Steps of a plan that keep each row in its task, and rows in their order."""
 _JOINS = "Broadcast"
+_RECORDS = "BatchScan"
+"""How the step of a plan begins that reads records."""
 _OF_THE_MOMENT = frozenset(
     {"current_timestamp", "now", "current_date", "localtimestamp", "current_time", "current_user",
      "session_user", "user", "current_database", "current_catalog"}
@@ -110,10 +113,11 @@ class LinkQuery:
         except LinkQueryError:
             raise
         except PySparkException as error:
-            raise LinkQueryError(self._key, _said(error)) from None
-        except Exception as error:  # noqa: BLE001, whatever the function of the user raises
+            said = self._line_of(error) + _said(error, self._wanted.sql)
+            raise LinkQueryError(self._key, said) from None
+        except (Exception, SystemExit) as error:  # noqa: BLE001, whatever the function of the user raises
             require_jvm(self._spark)  # or it is no fault of the function
-            raise LinkQueryError(self._key, f"{type(error).__name__}: {foreign(error)}") from None
+            raise LinkQueryError(self._key, self._line_of(error) + _raised(error)) from None
         self._check(made)
         return made
 
@@ -149,9 +153,15 @@ class LinkQuery:
             names = {each.name: each.dataType.simpleString() for each in made.schema.fields}
             plan = _plan(made)
         except PySparkException as error:
-            raise LinkQueryError(self._key, _said(error)) from None
+            raise LinkQueryError(self._key, _said(error, self._wanted.sql)) from None
         if problems := "; ".join(each.sentence for each in column_problems(names)):
             raise LinkQueryError(self._key, problems)
+        if not any(name.startswith(_RECORDS) for name in _steps(plan)):
+            raise LinkQueryError(
+                self._key,
+                "nothing of `records` is read: the query has other data alone, or a condition that"
+                " no record can meet, such as `where false`",
+            )
         moving = list(dict.fromkeys(_moving(plan)))
         if moving:
             raise LinkQueryError(
@@ -160,6 +170,15 @@ class LinkQuery:
                 " lose their order: leave out `order by`, `group by`, `distinct`, `limit`,"
                 " windows, unions and subqueries; join with what is small enough to be broadcast",
             )
+
+    def _line_of(self, error: BaseException) -> str:
+        """Return the file and line of the user's Python that raised, "" where it is not there."""
+        if self._wanted.python is None:
+            return ""
+        path, _ = self._wanted.path_and_name
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [each.lineno for each in frames if each.filename == str(path)]
+        return f"{path}, line {lines[-1]}: " if lines else ""
 
     def _loaded(self) -> Callable[[DataFrame], object]:
         path, name = self._wanted.path_and_name
@@ -170,32 +189,45 @@ class LinkQuery:
         sys.modules[_MODULE] = module
         try:
             spec.loader.exec_module(module)
-        except Exception as error:  # noqa: BLE001, whatever the file of the user does
+        except (Exception, SystemExit) as error:  # noqa: BLE001, whatever the file of the user does
             raise LinkQueryError(
-                self._key, f"{path}: {type(error).__name__}: {foreign(error)}"
+                self._key, (self._line_of(error) or f"{path}: ") + _raised(error)
             ) from None
         # Workers have no such module, so what it defines is sent to them.
         cast("Any", cloudpickle).register_pickle_by_value(module)
         return cast("Callable[[DataFrame], object]", getattr(module, name))
 
 
-def _said(error: PySparkException) -> str:
-    """Return the first line of what Spark says, with the line and column in the query."""
+def _raised(error: BaseException) -> str:
+    """Return what the Python of a user raised; an exit of its program is none of ours."""
+    return f"{type(error).__name__}: {foreign(error)}"
+
+
+def _said(error: PySparkException, sql: str | None) -> str:
+    """Return the first line of what Spark says, with the line and column in the query.
+
+    Args:
+        error: What Spark raised.
+        sql: The query, if it is known.
+    """
     text = printed(str(error))
     first = " ".join(_BEHIND.split(text)[0].split())
     found = _PLACE.search(text)
     if found is None:
-        place = _context(error)
-        return f"{place}{first}"
-    return f"line {found[1]}, column {int(found[2]) + 1} of the query: {_PLACE.sub('', first)}"
+        return f"{_context(error, sql)}{first}"
+    said = " ".join(_PLACE.sub("", first).split())
+    return f"line {found[1]}, column {int(found[2]) + 1} of the query: {said}"
 
 
-def _context(error: PySparkException) -> str:
+def _context(error: PySparkException, sql: str | None) -> str:
     """Return where in the query an error is, "" if Spark does not say it."""
     for each in error.getQueryContext() or []:
         if each.contextType() is QueryContextType.SQL and each.fragment():
-            at = each.startIndex() + 1
-            return f"at `{each.fragment()}` (character {at} of the query): "
+            at = each.startIndex()
+            if sql is None:
+                return f"at `{each.fragment()}` (character {at + 1} of the query): "
+            line, column = sql.count("\n", 0, at) + 1, at - sql.rfind("\n", 0, at)
+            return f"at `{each.fragment()}` (line {line}, column {column} of the query): "
     return ""
 
 
@@ -207,10 +239,10 @@ def _moving(plan: Any) -> Iterator[str]:
     """Yield the steps of a plan that move rows, from its end to the records."""
     name = str(plan.nodeName())
     children = [plan.children().apply(n) for n in range(plan.children().size())]
-    if name.startswith("BatchScan"):
+    if name.startswith(_RECORDS):
         return
     if not _PASSING.fullmatch(name):
-        yield "nothing of `records` is read" if not children else name
+        yield name
         return
     if name.startswith(_JOINS):
         children = [each for each in children if "BroadcastExchange" not in _names(each)]

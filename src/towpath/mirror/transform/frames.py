@@ -88,13 +88,17 @@ class TransformFrames:
 
         Raises:
             ConfigError: The query is wrong.
-            RuntimeError: A task failed.
+            SparkLostError: The JVM is gone.
+            TowpathError: A record does not get through the query, or cannot be read.
         """
         from towpath.engine.border import border  # noqa: PLC0415, it needs Spark
 
-        with border():
-            frame = self._frame(job)
-            return frame.toArrow(), self._made(frame).toArrow()
+        try:
+            with border():
+                frame = self._frame(job)
+                return frame.toArrow(), self._made(frame).toArrow()
+        except RuntimeError as error:
+            raise of_spark(error) from error
 
     def doubts(self) -> QueryDoubts:
         """Return why the query may make other records of the same ones another time.

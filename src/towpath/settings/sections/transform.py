@@ -39,8 +39,10 @@ def _function(text: str, info: ValidationInfo) -> str:
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     except (OSError, SyntaxError, UnicodeDecodeError, ValueError) as error:
-        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        raise ValueError(f"{path}{line}: is not Python that can be read") from None
+        line, why = "", ""
+        if isinstance(error, SyntaxError):
+            line, why = f", line {error.lineno}", f" ({error.msg})"
+        raise ValueError(f"{path}{line}: is not Python that can be read{why}") from None
     if found["name"] not in set(_functions(tree)):
         known = ", ".join(_functions(tree)) or "none"
         raise ValueError(f"{path} has no function {found['name']}; it has {known}")
