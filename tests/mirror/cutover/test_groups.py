@@ -15,7 +15,15 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Gap
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.mirror.cutover.cuts import cuts
-from towpath.mirror.cutover.groups_left import open_transactions, skipped, unmoved
+from towpath.mirror.cutover.groups_left import (
+    left_reading,
+    open_transactions,
+    skipped,
+    to_read,
+    unmoved,
+    unread,
+)
+from towpath.mirror.cutover.readers import Moved, ReadingGroup
 from towpath.model.errors import UnreachableError
 from towpath.model.groups import ClientGroup, GroupKind
 from towpath.model.nouns import LinkName, SourceOffset, TargetOffset, TopicPartition
@@ -194,6 +202,52 @@ def test_unread_records_that_the_target_lacks_need_the_word_of_their_group() -> 
     assert "lacks 1 record " in note.text
     assert note.text.endswith("; that is meant (--may-skip)")
     assert skipped([], ()) == ([], [])
+
+
+def test_what_is_unread_ends_a_cutover_through_a_query_unless_that_is_meant() -> None:
+    some = PassedOver(group=GROUP, tp=ROW.tp, first=10, end=60, records=50)
+    more = replace(some, tp=TopicPartition(ROW.tp.topic, 9), first=1, end=9000, counted=False)
+    other = replace(some, group=ClientGroup("mail"), records=1)
+    trouble, notes = unread([some, more, other], {"mail"})
+    assert trouble == [
+        f"group billing: it has not read up to 100 records at the source ({ROW.tp}: offsets 10 to"
+        f" 59, {more.tp}: offsets 1 to 8999); let its clients read them first, or add --may-skip"
+        " billing to let it go on behind them"
+    ]
+    [note] = notes
+    assert str(note.about) == "group mail"
+    assert note.text.endswith("and goes on behind them; that is meant (--may-skip)")
+    assert to_read([some, other], {"mail"}) == [
+        "1 group has not read everything at the source (billing: 50 records): let the clients read"
+        " the rest"
+    ]
+    assert to_read([other], {"mail"}) == []
+
+
+def test_groups_that_are_left_behind_are_told_with_what_they_do() -> None:
+    lost = PassedOver(group=GROUP, tp=ROW.tp, first=10, end=60, records=50)
+    reads = ReadingGroup(GROUP, "Stable")
+    moved = ReadingGroup(ClientGroup("mail"), "", (Moved(ROW.tp, 3, 4),))
+    anew = "it begins anew on the target (--without-groups)"
+    billing, mail = left_reading([reads, moved], [lost])
+    assert billing.text == (
+        "it has members at the source (Stable); it has not read 50 records at the source"
+        f" ({ROW.tp}: offsets 10 to 59); {anew}"
+    )
+    assert mail.text == (
+        f"it moved from 3 to 4 in {ROW.tp} at the source since the first look; {anew}"
+    )
+    assert left_reading([], []) == []
+
+
+def test_what_a_group_without_a_place_comes_to() -> None:
+    goes_on = Reason.of(ReasonCode.GROUP_GOES_ON, known=9)
+    assert left(replace(DUE, reason=goes_on)) == []
+    behind = Reason.of(ReasonCode.GROUP_UNREAD, what="it has not read 2 records")
+    stands = Reason.of(ReasonCode.GROUP_STANDS, group="billing", place="orders-0", known=3)
+    for reason, rehearsed in ((behind, 0), (stands, 1)):
+        assert len(left(replace(DUE, reason=reason))) == 1
+        assert len(left(replace(DUE, reason=reason), rehearsed=True)) == rehearsed
 
 
 def test_a_rehearsal_foresees_an_open_transaction_of_a_group() -> None:

@@ -36,6 +36,13 @@ def test_groups_need_to_be_acknowledged_and_so_does_not_knowing() -> None:
     assert (Staying().of_groups, Staying().notes) == ((), ())
 
 
+def test_groups_of_a_link_with_a_query_may_go_on_at_the_end() -> None:
+    found = Staying(groups=("a",), through_query=True)
+    [text] = found.of_groups
+    assert "add `groups: {}` to let those that have read everything go on where" in text
+    assert Staying(groups=("a",), through_query=True, chosen=True).of_groups == ()
+
+
 def test_groups_that_the_file_leaves_out_are_a_note() -> None:
     found = Staying(groups=("a",), chosen=True)
     assert found.of_groups == ()

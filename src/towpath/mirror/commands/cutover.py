@@ -40,7 +40,8 @@ _MaySkipOption = Annotated[
     typer.Option(
         metavar="GROUP,..",
         help="These groups are meant to pass over records that they have not read, that the source"
-        " still has, and that the target lacks; they are counted all the same.",
+        " still has, and that the target lacks, or with `transform` has before the cut; they are"
+        " counted all the same.",
     ),
 ]
 _WithoutSchemasOption = Annotated[
