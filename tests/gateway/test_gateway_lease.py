@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.session.examples import examples
 from towpath.gateway.gateway_lease import BEAT, DOUBT, LEASE, GatewayLease, is_held
 
 
@@ -140,7 +141,7 @@ STEPS = st.sampled_from(
 )
 
 
-@settings(max_examples=1000, deadline=None)
+@examples(8)
 @given(st.lists(STEPS, min_size=12, max_size=30))
 def test_whoever_is_left_out_sends_nothing_until_that_promotion_is_over(
     steps: list[tuple[str, float]],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+import pytest
 from kafka.protocol.metadata import (
     ApiVersionsRequest,
     FindCoordinatorRequest,
@@ -22,6 +23,7 @@ from tests.support.clients.promoted_routes import (
     promoted,
 )
 from towpath.cluster.metadata import Broker
+from towpath.gateway import leaving_clients
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.cut_table import SentBatch
 from towpath.gateway.fetch_requests import Positions
@@ -179,12 +181,16 @@ def test_a_client_that_comes_back_twice_stays_for_a_while() -> None:
     assert leaving.goes(ME, TOPICS)
 
 
-def test_clients_that_left_are_forgotten_before_those_that_are_here() -> None:
+def test_clients_that_left_are_forgotten_before_those_that_are_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(leaving_clients, "MOST", 100)
     leaving = opened(promoted(), Clock())
-    for number in range(50_100):
+    for number in range(250):
         leaving.began(("h", str(number)))
         leaving.ended(("h", str(number)), retired=False)
     assert leaving.counts().staying == 1
+    assert len(leaving._clients) == 100
 
 
 # What clients are shown

@@ -39,10 +39,10 @@ def test_what_goes_in_comes_out(codec: int, data: bytes) -> None:
     assert decompress(codec, memoryview(bytearray(packed))).tobytes() == data
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("codec", PACKED)
 def test_large_data_come_back_as_they_were(codec: int) -> None:
-    data = np.random.default_rng(5).integers(0, 9, 9_000_000).astype(np.uint8).tobytes()
+    some = np.random.default_rng(5).integers(0, 9, 30_011).astype(np.uint8)
+    data = np.resize(some, 9_000_000).tobytes()
     assert decompress(codec, compress(codec, data)).tobytes() == data
 
 

@@ -170,10 +170,7 @@ class Access:
     ) -> Iterator[str]:
         """Return short texts about what steps do."""
         del topics
-        for name in self.names:
-            some = [step for step in steps if step.subject == name]
-            if some:
-                yield f"{name}: {KINDS.verbs(some)}"
+        return KINDS.by_subject(self.names, steps)
 
 
 def _limits(first: CreateAcl | DeleteAcl, step: CreateAcl | DeleteAcl) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from towpath.cli.confirming import confirmed
 from towpath.cli.show.file_shapes import DevClusterJson, DevClustersJson
 from towpath.cli.show.output import Output, OutputOption, line, show
 from towpath.dev import distribution, updown
@@ -113,10 +114,7 @@ def reset(
 def _agreed(folders: Sequence[Path]) -> bool:
     for folder in folders:
         _tell(f"to be deleted: {folder}")
-    if not sys.stdin.isatty():
-        text = "not a terminal, so no confirmation is possible; add --yes to delete what is above"
-        raise ConfigError((ConfigProblem("--yes", text),))
-    return typer.confirm("Delete these?", err=True)
+    return confirmed("Delete these?", "to delete what is above")
 
 
 def _tell(sentence: str) -> None:

@@ -85,6 +85,13 @@ ReportOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write a JSON report to this file at the end.")
 ]
 
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+UntilCaughtUpOption = Annotated[
+    bool, typer.Option(help="End at the offsets that the source has now.")
+]
+WatchOption = Annotated[
+    bool, typer.Option("--watch", help="Look again every 2 seconds, until Ctrl-C.")
+]
 MayDeleteOption = Annotated[
     bool,
     typer.Option(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from towpath.cli.confirming import confirmed
 from towpath.cli.show.output import Form, FormOption, Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.kraft.facts.nouns import Goal
@@ -259,21 +260,18 @@ def _require_agreed(migration: str, goal: Goal, *, yes: bool, name: str | None) 
         given = name if name is not None else _typed(migration)
         if given != migration:
             raise _refusal("--confirm", f"{given!r} is not the name of the migration: {migration}")
-    elif not yes and not _agreed():
+    elif not yes and not confirmed("Do these steps?"):
         raise _refusal("--yes", "not confirmed, so nothing was done")
 
 
 def _typed(migration: str) -> str:
     if not sys.stdin.isatty():
-        raise _refusal("--confirm", f"no terminal to ask on; add --confirm {migration}")
+        raise _refusal(
+            "--confirm",
+            f"not a terminal, so no confirmation is possible; add --confirm {migration}",
+        )
     text = "Nothing leads back from here on. Type the name of the migration to go on"
     return str(typer.prompt(text, err=True))
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        raise _refusal("--yes", "no terminal to ask on; add --yes to do what is above")
-    return typer.confirm("Do these steps?", err=True)
 
 
 def _refusal(option: str, text: str) -> ConfigError:

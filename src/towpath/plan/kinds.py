@@ -130,6 +130,13 @@ class StepKinds:
         counted = Counter(self.of(step).verb for step in steps)
         return ", ".join(f"{number} to {verb}" for verb, number in counted.items())
 
+    def by_subject(self, names: Iterable[str], steps: Iterable[Step]) -> Iterator[str]:
+        """Yield what steps do, as `quotas: 3 to set`, for each of these subjects that has some."""
+        every = tuple(steps)
+        for name in names:
+            if some := [step for step in every if step.subject == name]:
+                yield f"{name}: {self.verbs(some)}"
+
     def _rank(self, step: Step) -> tuple[bool, int]:
         at, kind = self._of[type(step)]
         return not kind.first(step), at

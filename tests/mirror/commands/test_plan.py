@@ -133,13 +133,13 @@ def test_a_saved_plan_is_no_link(
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["apply", "plan"])
-def test_a_file_that_is_nested_too_deeply(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+@pytest.mark.parametrize(("command", "depth"), [("apply", 100_000), ("plan", 1_000)])
+def test_a_file_that_is_nested_too_deeply_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, depth: int
 ) -> None:
+    """One is read as JSON, which goes deeper than YAML before it gives up."""
     file = tmp_path / "plan.json"
-    file.write_text('{"format": ' + "[" * 100_000)
+    file.write_text('{"format": ' + "[" * depth)
     assert main([command, str(file)]) == 2
     assert "nested too deeply" in capsys.readouterr().err
 

@@ -18,7 +18,15 @@ from towpath.archive.config import load_archive
 from towpath.archive.log import AsOf
 from towpath.archive.show.status_shapes import SegmentsJson, ShownObjectJson
 from towpath.cli.on_spark import LoggedOnSpark, OnSpark, with_options
-from towpath.cli.options import MOST_EVENTS, ArchiveFile, EventsOption, SinceOption, time_of
+from towpath.cli.options import (
+    MOST_EVENTS,
+    ArchiveFile,
+    EventsOption,
+    SinceOption,
+    UntilCaughtUpOption,
+    WatchOption,
+    time_of,
+)
 from towpath.cli.show.output import Output, OutputOption, RowsForm, console, show
 from towpath.cli.signals import stopping
 from towpath.engine.sql_engine import SqlEngine, sql_engine
@@ -46,9 +54,7 @@ _ARCHIVING = ("towpath.archive.write.slice.archive_slice",)
 def run(
     file: ArchiveFile,
     *,
-    until_caught_up: Annotated[
-        bool, typer.Option(help="End at the offsets that the source has now.")
-    ] = False,
+    until_caught_up: UntilCaughtUpOption = False,
     no_wait: Annotated[
         bool,
         typer.Option(
@@ -103,9 +109,7 @@ def status(
     source: Annotated[
         bool, typer.Option(help="Whether to ask the source where its partitions end now.")
     ] = True,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Look again every 2 seconds, until Ctrl-C.")
-    ] = False,
+    watch: WatchOption = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Show how far each partition is archived; partitions in trouble come first."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,8 @@ from typing import Annotated
 import typer
 from rich.console import Group
 
-from towpath.cli.options import ReportOption, require_writable, write_report
+from towpath.cli.confirming import confirmed
+from towpath.cli.options import ReportOption, YesOption, require_writable, write_report
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.mirror.plan.link_plan import build
@@ -36,7 +36,7 @@ def apply(
         Path, typer.Argument(metavar="PLAN|FILE", help="A saved plan, or the YAML file of a link.")
     ],
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     only: Annotated[
         str | None,
         typer.Option(
@@ -58,7 +58,7 @@ def apply(
         if known.before:
             console(stderr=True).print(line(f"note: {known}"))
     console(stderr=True).print(picture(wanted.narrowed()))
-    if wanted.narrowed().steps and not yes and not _agreed():
+    if wanted.narrowed().steps and not yes and not confirmed("Do these steps?", ""):
         undone: ApplyJson = {"link": wanted.config.link, "complete": False, "done": []}
         show("nothing was done", undone)
         return NOT_ALL
@@ -98,13 +98,6 @@ def _subjects(text: str) -> tuple[str, ...]:
         )
         raise ConfigError((ConfigProblem("--only", why),))
     return tuple(subject for subject in SUBJECTS.names if subject in named)
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        text = "not a terminal, so no confirmation is possible; add --yes"
-        raise ConfigError((ConfigProblem("--yes", text),))
-    return typer.confirm("Do these steps?", err=True)
 
 
 def _report(wanted: ApplyRequest, applied: Applied) -> ApplyJson:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from towpath.cli.confirming import confirmed
 from towpath.cli.on_spark import LoggedOnSpark, with_options
-from towpath.cli.options import LinkFile
+from towpath.cli.options import LinkFile, YesOption
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, show
 from towpath.cli.signals import stopping
 from towpath.mirror import COPYING
 from towpath.mirror.failback.back_file import back_name
 from towpath.mirror.show.display import Display
-from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import LinkName, Side
 from towpath.settings import load
 
@@ -52,7 +51,7 @@ def failback(
         bool,
         typer.Option("--dry-run", help="Show what each side alone has, and change nothing."),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     on: LoggedOnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
@@ -92,7 +91,7 @@ def _turned(
         def agreed(plan: FailbackPlan) -> bool:
             with bar.away():
                 console(stderr=True).print(plan_picture(plan))
-                return not dry_run and (yes or _agreed())
+                return not dry_run and (yes or confirmed("Turn the link round?"))
 
         asked = FailbackRequest(
             file=file,
@@ -120,10 +119,3 @@ def _run_back(file: Path, on: LoggedOnSpark, stop: Event) -> RunProgress:
 
         wishes = Wishes(until_caught_up=True, parallelism=on.parallelism)
         return run(config, wishes, spark, stop, display.show)
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        text = "not a terminal, so no confirmation is possible; add --yes to do what is above"
-        raise ConfigError((ConfigProblem("--yes", text),))
-    return typer.confirm("Turn the link round?", err=True)

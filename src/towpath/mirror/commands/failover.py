@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from rich.console import Group
 
-from towpath.cli.options import LinkFile, topics_of
+from towpath.cli.confirming import confirmed
+from towpath.cli.options import LinkFile, YesOption, topics_of
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
@@ -49,7 +49,7 @@ def failover(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what it would cost, and change nothing.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     wait: Annotated[
         bool,
         typer.Option(
@@ -81,7 +81,8 @@ def failover(
             with bar.away():
                 if not (dry_run or yes):
                     console(stderr=True).print(plan_picture(plan))
-                return not dry_run and (yes or _agreed(plan))
+                question = "Fail over at this cost?" if plan.costs else "Fail over?"
+                return not dry_run and (yes or confirmed(question, "to fail over as it says"))
 
         scope = FailoverScope(topics_of(topics), tuple(map(str, topics_of(groups, "--groups"))))
         asked = FailoverRequest(
@@ -136,11 +137,3 @@ def _seconds(text: str) -> float:
 
 def _server(config: LinkConfig) -> str:
     return ",".join(config.target.bootstrap)
-
-
-def _agreed(plan: FailoverPlan) -> bool:
-    if not sys.stdin.isatty():
-        text = "not a terminal, so no confirmation is possible; add --yes to fail over as it says"
-        raise ConfigError((ConfigProblem("--yes", text),))
-    cost = "Fail over at this cost?" if plan.costs else "Fail over?"
-    return typer.confirm(cost, err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,8 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 
-from towpath.cli.options import LinkFile
+from towpath.cli.confirming import confirmed
+from towpath.cli.options import LinkFile, YesOption
 from towpath.cli.show.grid import Grid
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.mirror.mm2.beginnings import SuccessionReport, SuccessionRequest, succeed
@@ -82,7 +82,7 @@ def mm2_positions(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show where copying would begin; write nothing.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Begin a link where MirrorMaker 2 stopped, in the same mirror topics.
@@ -96,7 +96,7 @@ def mm2_positions(
         if dry_run:
             return False
         console(stderr=True).print(_table(found))
-        return yes or _agreed()
+        return yes or confirmed("Begin there?", "to begin as above")
 
     request = SuccessionRequest(
         alias=source_alias,
@@ -108,13 +108,6 @@ def mm2_positions(
     done = succeed(load(file), request)
     show(Group(*_succession(done)), _succession_data(done))
     return 0 if done.complete or (dry_run and done.possible) else NOT_ALL
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        text = "not a terminal, so no confirmation is possible; add --yes to begin as above"
-        raise ConfigError((ConfigProblem("--yes", text),))
-    return typer.confirm("Begin there?", err=True)
 
 
 def _table(found: Sequence[SucceededPartition]) -> Grid:

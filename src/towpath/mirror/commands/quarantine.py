@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from towpath.cli.options import LinkFile, topics_of
+from towpath.cli.confirming import confirmed
+from towpath.cli.options import LinkFile, YesOption, topics_of
 from towpath.cli.show.output import Output, OutputOption, console, show
 from towpath.mirror.quarantine import quarantined as look
 from towpath.mirror.quarantine import replay as replaying
@@ -110,7 +110,7 @@ def replay(
             "--shift", help="Also into partitions with identical offsets, which become mapped."
         ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Write quarantined records once to their mirror topics' ends, changed as the file says."""
@@ -127,7 +127,7 @@ def replay(
 
     def agreed(due: Sequence[replaying.Replay], left: Sequence[replaying.NotReplayed]) -> bool:
         console(stderr=True).print(plan_picture(due, left))
-        return yes or _agreed()
+        return yes or confirmed("Replay these?")
 
     done = replaying.replay(config, replaying.ReplayRequest(wanted, shift, agreed))
     show(replay_picture(done), replay_as_json(config.link, done))
@@ -137,10 +137,3 @@ def replay(
 def _codes(text: str | None) -> frozenset[str]:
     codes = (each.strip().upper() for each in (text or "").split(","))
     return frozenset(filter(None, codes))
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        text = "not a terminal, so no confirmation is possible; add --yes to do what is above"
-        raise ConfigError((ConfigProblem("--yes", text),))
-    return typer.confirm("Replay these?", err=True)

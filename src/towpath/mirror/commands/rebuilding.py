@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
-import typer
-
+from towpath.cli.confirming import confirmed
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import console, line
 from towpath.cli.signals import stopping
@@ -15,7 +13,6 @@ from towpath.mirror.repair.rebuild import RebuildReport, RebuildRequest
 from towpath.mirror.repair.rebuild import rebuild as rebuild_ledger
 from towpath.mirror.show.repair_shapes import LedgerRepairJson
 from towpath.mirror.verify.scope import Scope
-from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
 from towpath.settings import LinkConfig
 
@@ -36,17 +33,12 @@ def rebuild(
             with bar.away():
                 said = [*map(str, outcomes), NOT_KNOWN]
                 console(stderr=True).print(*map(line, said), sep="\n")
-                return not dry_run and (yes or _agreed())
+                return not dry_run and (
+                    yes or confirmed("Write these to the ledger?", "to write what is above")
+                )
 
         asked = RebuildRequest(tuple(topics), agreed, bar.done, stop, scope)
         return rebuild_ledger(config, asked)
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        text = "not a terminal, so no confirmation is possible; add --yes to write what is above"
-        raise ConfigError((ConfigProblem("--yes", text),))
-    return typer.confirm("Write these to the ledger?", err=True)
 
 
 def lines(found: RebuildReport) -> list[str]:

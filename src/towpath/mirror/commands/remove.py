@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 from rich.console import Group
 
-from towpath.cli.options import LinkFile
+from towpath.cli.confirming import confirmed
+from towpath.cli.options import LinkFile, YesOption
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.mirror.removal.removal import RemovalReport
 from towpath.mirror.removal.removal import remove as remove_link
@@ -17,7 +17,6 @@ from towpath.mirror.removal.removal_plan import RemovalPlan
 from towpath.mirror.show.removal_shapes import OwnedTopicJson, RemovalJson
 from towpath.mirror.show.shapes import state_as_json
 from towpath.model.amounts import count, counted
-from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings import load
 
 NOT_REMOVED = 3
@@ -38,7 +37,7 @@ def remove(
             help="Give up topics that the link still fills, and what relies on its books.",
         ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """End a link for good: remove its books from the ledger. Nothing else on the target changes."""
@@ -50,7 +49,7 @@ def remove(
             return False
         if not yes:
             console(stderr=True).print(*_lines(plan), sep="\n")
-        return yes or _agreed()
+        return yes or confirmed("Remove the books of this link?")
 
     found = remove_link(config, agreed)
     lines = [*_lines(found.plan), *_end(found, dry_run=dry_run, release=release)]
@@ -126,10 +125,3 @@ def _data(found: RemovalReport) -> RemovalJson:
         stays=[*plan.stays],
         refusals=[*plan.refusals],
     )
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        text = "not a terminal, so no confirmation is possible; add --yes to do what is above"
-        raise ConfigError((ConfigProblem("--yes", text),))
-    return typer.confirm("Remove the books of this link?", err=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 from rich.console import Group
 
+from towpath.cli.confirming import confirmed
 from towpath.cli.on_spark import OnSpark, with_options
-from towpath.cli.options import LinkFile, topics_of
+from towpath.cli.options import LinkFile, YesOption, topics_of
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
@@ -43,7 +43,7 @@ def repair(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     on: OnSpark,
     output: OutputOption = Output.TEXT,
 ) -> int:
@@ -65,7 +65,9 @@ def repair(
         def agreed(plan: RepairPlan) -> bool:
             with bar.away():
                 console(stderr=True).print(*map(line, _planned(plan)), sep="\n")
-                return not dry_run and (yes or _agreed())
+                return not dry_run and (
+                    yes or confirmed("Copy these again?", "to repair what is above")
+                )
 
         found = repair_link(config, RepairRequest(wanted, agreed, bar.done, stop, scope))
     data = _report(config.link, found)
@@ -92,13 +94,6 @@ def _planned(plan: RepairPlan) -> list[str]:
     if plan.repairs and not any(each.ahead for each in plan.repairs):
         told.append("no consumer group that this login may describe is ahead of the target's logs")
     return told
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        text = "not a terminal, so no confirmation is possible; add --yes to repair what is above"
-        raise ConfigError((ConfigProblem("--yes", text),))
-    return typer.confirm("Copy these again?", err=True)
 
 
 def _report(link: str, found: RepairReport) -> RepairJson:

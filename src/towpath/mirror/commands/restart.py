@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 from rich.console import Group
 
-from towpath.cli.options import LinkFile, topics_of
+from towpath.cli.confirming import confirmed
+from towpath.cli.options import LinkFile, YesOption, topics_of
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.mirror.restart.restart import RestartReport, RestartRequest
 from towpath.mirror.restart.restart import restart as restart_topics
@@ -38,7 +38,7 @@ def restart(
             "--replace/--keep", help="Delete the mirror topic and its records first, or keep it."
         ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Copy deleted and recreated source topics from their beginning."""
@@ -50,18 +50,11 @@ def restart(
 
     def agreed(plan: tuple[Outcome, ...]) -> bool:
         console(stderr=True).print(*map(line, map(str, plan)), sep="\n")
-        return yes or _agreed()
+        return yes or confirmed("Restart these?")
 
     found = restart_topics(config, RestartRequest(wanted, replace, agreed))
     show(Group(*map(line, _lines(found))), _data(config.link, found))
     return 0 if found.complete else NOT_ALL
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        text = "not a terminal, so no confirmation is possible; add --yes to do what is above"
-        raise ConfigError((ConfigProblem("--yes", text),))
-    return typer.confirm("Restart these?", err=True)
 
 
 def _lines(found: RestartReport) -> list[str]:

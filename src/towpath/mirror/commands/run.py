@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from towpath.cli.on_spark import LoggedOnSpark, with_options
-from towpath.cli.options import LinkFile
+from towpath.cli.options import LinkFile, UntilCaughtUpOption
 from towpath.cli.show.output import Output, OutputOption
 from towpath.cli.signals import stopping
 from towpath.mirror import COPYING, TRANSFORMING
@@ -19,9 +19,7 @@ from towpath.settings import load
 def run(
     file: LinkFile,
     *,
-    until_caught_up: Annotated[
-        bool, typer.Option(help="End at the offsets that the source has now.")
-    ] = False,
+    until_caught_up: UntilCaughtUpOption = False,
     no_wait: Annotated[
         bool,
         typer.Option(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from towpath.cli.options import LinkFile, topics_of
+from towpath.cli.confirming import confirmed
+from towpath.cli.options import LinkFile, YesOption, topics_of
 from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, show
 from towpath.cli.signals import stopping
@@ -55,7 +55,7 @@ def replay(
     *,
     topics: TopicsOption = None,
     everything: Annotated[bool, typer.Option("--all", help="Replay all of the link.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Write salvaged records to the ends of their topics, in their order, each once."""
@@ -69,17 +69,10 @@ def replay(
         def agreed(due: Sequence[SalvagedPartition]) -> bool:
             with bar.away():
                 console(stderr=True).print(salvage_picture(config.link, due))
-                return yes or _agreed()
+                return yes or confirmed("Replay these?")
 
         wish = ReplayWish(frozenset(topics_of(topics)), agreed, stop, bar.done)
         found = replay_salvaged(config, wish)
     show(salvage_picture(config.link, found), salvage_as_json(config.link, found))
     left = any(each.left or each.missing or each.trouble for each in found)
     return NOT_ALL if left or not found else 0
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        text = "not a terminal, so no confirmation is possible; add --yes to do what is above"
-        raise ConfigError((ConfigProblem("--yes", text),))
-    return typer.confirm("Replay these?", err=True)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 
-from towpath.cli.options import LinkFile, pattern_of
+from towpath.cli.options import LinkFile, WatchOption, pattern_of
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.mirror.show.status_json import link_as_json
@@ -46,9 +46,7 @@ def status(
             " JSON is sorted by name."
         ),
     ] = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Look again every 2 seconds, until Ctrl-C.")
-    ] = False,
+    watch: WatchOption = False,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Show the state of each partition, from the target's ledger and both clusters."""
