@@ -81,6 +81,9 @@ def test_new_groups_begin_where_the_topics_are_that_they_read() -> None:
     for topics in ([], ["moved"], ["moved", "other"]):
         assert asked(whole(), "new", *topics) == [None, None]
     assert asked(whole(), "g", "other") == [None, None], "it was promoted"
+    narrower = whole()
+    narrower.outside = lambda _: True
+    assert asked(narrower, "new", "moved") == [None, None], "a file may lack what was promoted"
     known = whole()
     assert asked(known, "new", "moved") == [None, None]
     assert asked(known, "new", "other") == [None, None], "its offsets are on the target"

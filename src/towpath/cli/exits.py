@@ -75,8 +75,8 @@ _COMMANDS = """\
 | `kraft finalize` | ZooKeeper is left for good | it was stopped, or no further step is safe |
 | `kraft status` | nothing is alarming | there is an alarm, a doubt, or something unseen |
 | `gateway` | stopped | |
-| `promote` | the topics are promoted, or it was a rehearsal | nothing is promoted, see why |
-| `revert` | the topics are back at the source, or it was a rehearsal | nothing went back, see why |
+| `promote` | the topics are promoted, or could be now | nothing is promoted, or could be |
+| `revert` | the topics are back, or could go back now | nothing went back, or could |
 | `http` | stopped | |
 | `restore plan` | everything can be restored | something would be left out |
 | `restore run` | all is restored | it was stopped, or something is left out or lost |

@@ -38,7 +38,7 @@ _STEPS_OF_GROUPS: Mapping[str, str] = {
     PromotionStep.DECIDED: "decided: members read on the target",
 }
 _LEFT = 3
-"""Exit code where nothing moved."""
+"""Exit code where nothing moved, or a rehearsal found why nothing would."""
 
 
 _Topics = Annotated[
@@ -125,7 +125,8 @@ def _asked(
         if found.state == PromotionStage.ASKED.value:
             found = withdraw(link, found, stop)
     show(Group(*map(line, _lines(found))), _promotion_as_json(found))
-    return 0 if found.state in _DONE else _LEFT
+    is_forbidden = found.state == PromotionStage.TOLD.value and found.reasons
+    return 0 if found.state in _DONE and not is_forbidden else _LEFT
 
 
 def _lines(found: Promotion) -> Iterator[str]:
@@ -137,7 +138,7 @@ def _lines(found: Promotion) -> Iterator[str]:
             f" {found.silent} ms"
         )
     elif found.state == PromotionStage.RUNNING.value:
-        yield "running: the gateway goes on by itself; ask again what became of it"
+        yield "running: the gateway goes on by itself; `towpath link show FILE` tells what moved"
     elif found.state != PromotionStage.TOLD.value:
         yield f"{found.state}: nothing has moved, and all clients go on where they were"
     yield from found.told

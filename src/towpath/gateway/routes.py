@@ -65,7 +65,8 @@ class Routes:
         groups: The promoted groups.
         of_source: Other groups that the source has.
         is_whole: Whether all topics of the link are promoted: new groups are the target's then.
-        outside: Tells whether a topic is none of the link: the source keeps it.
+        outside: Tells whether a topic is none of the file: the source keeps it, unless it was
+            promoted.
         coming: Topics whose move has begun: their leaders on the target are looked at, too.
         turns: How often topics moved; `taken`, the names of these moves.
         table: What the cluster that served a topic before held of its producers.
@@ -215,7 +216,7 @@ class Routes:
             return False
         if self.mirror is not None:
             return self.mirror.begins_at_source(group, topics)
-        if not all(map(self.outside, topics)):
+        if any(each in self.topics or not self.outside(each) for each in topics):
             self.groups.add(group)
             return False
         self.of_source |= {group}

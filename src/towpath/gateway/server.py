@@ -21,6 +21,7 @@ from towpath.gateway.client_limits import ClientLimits
 from towpath.gateway.fenced_members import FencedMembers
 from towpath.gateway.gateway_counts import ConnectionCounts, GatewayCounts, MoveCounts
 from towpath.gateway.leaving_clients import ClientName, LeavingClients
+from towpath.gateway.listener_errors import instead, why_not
 from towpath.gateway.login_steering import LoginSteering
 from towpath.gateway.metadata_merging import MetadataMerging, SourceBrokers
 from towpath.gateway.mirror_reads import MirrorReads
@@ -301,9 +302,8 @@ class Gateway:
             shares = self._section.processes > 1
             listener = socket.create_server(at, family=family, backlog=_BACKLOG, reuse_port=shares)
         except (OSError, OverflowError) as error:
-            said = error.strerror if isinstance(error, OSError) else "there is no such port"
-            why = f"{address_text(at)} cannot be listened on: {said}"
-            self._failed.append(ConfigProblem(key, f"{why}; name another port"))
+            why = f"{address_text(at)} cannot be listened on: {why_not(error)}"
+            self._failed.append(ConfigProblem(key, f"{why}; {instead(error)}"))
             log.event("listener.failed", self._config.link, key, {"why": why}, trouble=True)
             return
         self._listeners.append(listener)

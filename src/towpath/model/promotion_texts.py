@@ -34,12 +34,18 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"no run of {f'link {link}' if link else 'the link'} lives that copies the last"
             " records; start `towpath run` with its file"
         ),
-        ReasonCode.PROMOTE_NOTHING: lambda: (
-            "there is no topic to promote: each is promoted already, or not copied yet;"
-            " `towpath link show FILE` tells it of each"
+        ReasonCode.PROMOTE_NOTHING: lambda promoted="": (
+            f"there is no topic to promote; promoted already: {promoted}"
+            if promoted
+            else "there is no topic to promote: the link copies none yet; `towpath status FILE`"
+            " tells how far it is"
         ),
-        ReasonCode.REVERT_NOTHING: lambda: (
-            "there is no topic to take back: of those that the link back copies, none is promoted"
+        ReasonCode.REVERT_NOTHING: lambda topic="": (
+            f"topic {topic} was never promoted, so it cannot go back; `towpath link show FILE`"
+            " names those that are promoted"
+            if topic
+            else "there is no topic to take back: of those that the link back copies, none is"
+            " promoted"
         ),
         ReasonCode.REVERT_NO_LINK: lambda: (
             "no link copies back what clients write on the target: give `towpath failback FILE`,"

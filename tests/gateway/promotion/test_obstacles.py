@@ -14,7 +14,8 @@ from towpath.gateway.producer_eras import FIRST_ID
 from towpath.gateway.promotion import obstacles
 from towpath.gateway.promotion.promotion_scope import lags, offsets_partition
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import GatewaySign
+from towpath.ledger.entries import GatewaySign, LinkStage, Pause
+from towpath.ledger.states import begun
 from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import LinkName, Mode, ProducerId, TopicId, TopicName, TopicPartition
@@ -143,6 +144,38 @@ def test_a_topic_that_is_another_on_the_target_does_not_move(
     there: TopicInfo, mirror: TopicInfo, known: LinkBooks, code: ReasonCode
 ) -> None:
     assert codes(obstacles.of_topic(NAME, there, mirror, known)) == [code]
+
+
+@pytest.mark.parametrize("mirror", [None, THERE])
+def test_a_topic_of_no_link_is_named_as_such(mirror: TopicInfo | None) -> None:
+    none = LinkBooks(LinkName("l"))
+    (why,) = obstacles.of_topic(NAME, THERE, mirror, none, included=False)
+    assert str(why) == f"topic {NAME} is not copied: `topics.include` of the link does not name it"
+    assert codes(obstacles.of_topic(NAME, THERE, THERE, books(), included=False)) == []
+    absent = codes(obstacles.of_topic(NAME, None, mirror, none, included=False))
+    assert ReasonCode.PROMOTE_ABSENT in absent
+
+
+@pytest.mark.parametrize(
+    ("stage", "hint"),
+    [
+        (LinkStage.SEALED, "it is sealed; `towpath failover FILE`"),
+        (LinkStage.FAILED_OVER, "it is failed over; clients use the target; `towpath failback"),
+        (LinkStage.REVERSED, "it is reversed; link l-back copies back; give `towpath failback`"),
+        (LinkStage.STOPPED, "it is stopped; `towpath topics start FILE`"),
+        (None, "it is paused; `towpath resume FILE` goes on"),
+    ],
+)
+def test_a_topic_that_is_not_copied_now_tells_what_to_do(
+    stage: LinkStage | None, hint: str
+) -> None:
+    known = books()
+    if stage is None:
+        known.take(Pause(link=LinkName("l"), topic=NAME, user="u", host="h", at=1))
+    else:
+        known.take(replace(begun(LinkName("l"), NAME).entry, state=stage.value, back="l-back"))
+    (why,) = obstacles.of_topic(NAME, THERE, THERE, known)
+    assert hint in str(why)
 
 
 def state(number: int, *, at: int = NOW, open_since: int = -1, marked: int = -1) -> ProducerState:

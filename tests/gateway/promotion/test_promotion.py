@@ -132,6 +132,9 @@ def go_back(link: Link, here: Here, traffic: Traffic, seen: Moved, *groups: str)
     seen.before |= {group: [*traffic.read[group]] for group in groups}
     refused = here("revert", str(link.file), "-o", "json")
     assert [each["code"] for each in refused.json["reasons"]] == ["REVERT_NO_LINK"]
+    rehearsed = here("revert", str(link.file), "--topics", "no", "--dry-run", "-o", "json")
+    assert (rehearsed.code, rehearsed.json["state"]) == (3, "told"), "it could not go back"
+    assert [each["code"] for each in rehearsed.json["reasons"]] == ["REVERT_NOTHING"]
     run, there = turned_round(link), seen.ends[0][0] + 20
     wait_until(lambda: end(link.source, traffic.topic) > there, f"it copies back: {run.said}")
     seen.held.append(reverted(here, link)["held_ms"])

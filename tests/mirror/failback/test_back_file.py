@@ -162,3 +162,10 @@ def test_what_is_turned_round_leads_back_or_is_refused(names: dict[str, str]) ->
     if made is not None:
         rename = Renaming("topic", "", made.rename or "{topic}", made.include)
         assert {rename.name(new): new for new in unique.values()} == unique
+
+
+def test_the_file_of_a_gateway_is_known_as_such() -> None:
+    assert not turned(TEXT).of_gateway
+    with_gateway = turned(TEXT + "gateway: {listen: 'kafka.example:9092'}\n")
+    assert with_gateway.of_gateway
+    assert any("clients stay with the gateway" in each for each in with_gateway.notes)

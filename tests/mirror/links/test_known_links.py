@@ -10,6 +10,7 @@ from towpath.ledger.entries import (
     Created,
     LinkIdentity,
     LinkStage,
+    Pause,
     Promoted,
     PromotedTopic,
     ReadEntry,
@@ -81,3 +82,17 @@ def test_topics_that_cannot_be_promoted_are_named_with_the_reason() -> None:
     assert (pay.partitions, pay.identical) == (2, 1)
     assert pay.reasons == ("partition 1 has other offsets: asked for by `records.offsets: mapped`",)
     assert known_topics(books, [PAY])[1].reasons == ()
+
+
+def test_topics_that_are_not_copied_any_more_cannot_be_promoted() -> None:
+    books = LinkBooks(LINK)
+    books.take(opened(TopicPartition(PAY, 0), mode=Mode.IDENTICAL, reasons=(), link=LINK))
+    state = replace(begun(LINK, PAY).entry, state=LinkStage.REVERSED.value, back="l-back")
+    books.take(state)
+    said = "it is not copied now, as it is reversed; link l-back copies back"
+    assert known_topics(books, ())[0].reasons == (said,)
+    books.take(replace(state, state=LinkStage.RUNNING.value, back=""))
+    books.take(Pause(link=LINK, topic=PAY, user="u", host="h", at=1))
+    assert known_topics(books, ())[0].reasons == ("it is not copied now, as it is paused",)
+    books.take(replace(state, state=LinkStage.FAILED_OVER.value, back=""))
+    assert known_topics(books, [PAY])[0].reasons == (), "it was promoted"

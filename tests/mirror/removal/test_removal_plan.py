@@ -74,10 +74,13 @@ def books(*entries: ReadEntry) -> LinkBooks:
 
 
 def plan(
-    *entries: ReadEntry, state: AnyState | None = None, run: RunLife | None = None
+    *entries: ReadEntry,
+    state: AnyState | None = None,
+    run: RunLife | None = None,
+    held: tuple[TopicName, ...] = (),
 ) -> RemovalPlan:
     state = state or begun(LINK, WHOLE_LINK)
-    return removal_plan(books(*entries, state.entry), state, run, THERE)
+    return removal_plan(books(*entries, state.entry), state, run, THERE, held)
 
 
 def failed_over() -> AnyState:
@@ -85,13 +88,15 @@ def failed_over() -> AnyState:
 
 
 def test_topics_that_the_link_fills_are_owned_and_need_a_word() -> None:
-    found = plan(opened(ORDERS), created(ORDERS), opened(USERS), cut(USERS))
+    found = plan(opened(ORDERS), created(ORDERS), opened(USERS), cut(USERS), held=(ORDERS,))
     assert [(each.topic, each.owned, each.held) for each in found.topics] == [
         (ORDERS, True, True),
         (USERS, False, False),
     ]
     assert found.needs_release
     assert any("set it on the target: orders" in each for each in found.stays)
+    set_since = plan(opened(ORDERS), created(ORDERS))
+    assert not any("held back" in each for each in set_since.stays), "as by a promotion"
 
 
 def test_a_mirror_topic_that_is_gone_or_was_made_again_is_not_owned() -> None:

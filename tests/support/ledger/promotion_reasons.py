@@ -31,11 +31,18 @@ PROMOTIONS = {
         "no run of link shop lives that copies the last records; start `towpath run` with its file"
     ),
     Reason.of(ReasonCode.PROMOTE_NOTHING): (
-        "there is no topic to promote: each is promoted already, or not copied yet;"
-        " `towpath link show FILE` tells it of each"
+        "there is no topic to promote: the link copies none yet; `towpath status FILE` tells how"
+        " far it is"
+    ),
+    Reason.of(ReasonCode.PROMOTE_NOTHING, promoted="orders, payments"): (
+        "there is no topic to promote; promoted already: orders, payments"
     ),
     Reason.of(ReasonCode.REVERT_NOTHING): (
         "there is no topic to take back: of those that the link back copies, none is promoted"
+    ),
+    Reason.of(ReasonCode.REVERT_NOTHING, topic="odrers"): (
+        "topic odrers was never promoted, so it cannot go back; `towpath link show FILE` names"
+        " those that are promoted"
     ),
     Reason.of(ReasonCode.REVERT_NO_LINK): (
         "no link copies back what clients write on the target: give `towpath failback FILE`,"

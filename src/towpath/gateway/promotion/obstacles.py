@@ -9,7 +9,7 @@ from towpath.gateway.client_logins import ClientLogin
 from towpath.gateway.producer_eras import FIRST_ID, is_adopted
 from towpath.gateway.promotion.committed_groups import CommittedGroups
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import GatewaySign
+from towpath.ledger.entries import GatewaySign, LinkStage, LinkState
 from towpath.ledger.producers import is_private
 from towpath.model.groups import ClientGroup, Commit, GroupKind
 from towpath.model.nouns import Mode, ProducerId, Side, TopicName, TopicPartition
@@ -22,6 +22,18 @@ RECENT = 300_000
 """Milliseconds for which a producer counts as one that writes."""
 MOST = 8_000
 """Producers, over all partitions, of which one record of the ledger can tell."""
+
+_PAUSED = "it is paused; `towpath resume FILE` goes on"
+_HINTS: Mapping[str, str] = {
+    LinkStage.SEALED: "`towpath failover FILE` ends what began",
+    LinkStage.FAILED_OVER: "clients use the target; `towpath failback FILE` turns the link round",
+    LinkStage.REVERSED: (
+        "link {back} copies back; give `towpath failback` with the file of that link, and promote"
+        " with the file that this writes"
+    ),
+    LinkStage.STOPPED: "`towpath topics start FILE` takes it up again",
+}
+"""What to do about topics that are not copied, by their state."""
 
 _SCRAM = frozenset(map(str, Mechanism))
 
@@ -79,7 +91,12 @@ def of_gateway(each: GatewaySign, why: str) -> Reason:
 
 
 def of_topic(
-    name: TopicName, there: TopicInfo | None, mirror: TopicInfo | None, books: LinkBooks
+    name: TopicName,
+    there: TopicInfo | None,
+    mirror: TopicInfo | None,
+    books: LinkBooks,
+    *,
+    included: bool = True,
 ) -> Iterator[Reason]:
     """Yield the reasons by which a topic cannot move.
 
@@ -88,7 +105,12 @@ def of_topic(
         there: As the source has it, `None` if it does not.
         mirror: As the target has it.
         books: What the ledger says of its partitions.
+        included: Whether the file of the gateway includes it.
     """
+    if there is not None and not included and not _is_opened(name, books):
+        why = "is not copied: `topics.include` of the link does not name it"
+        yield Reason.of(ReasonCode.PROMOTE_NOT_COPIED, about=f"topic {name}", why=why)
+        return
     for side, info in ((Side.SOURCE, there), (Side.TARGET, mirror)):
         if info is None or info.error is not None:
             yield Reason.of(ReasonCode.PROMOTE_ABSENT, topic=name, side=str(side))
@@ -103,10 +125,20 @@ def of_topic(
         yield Reason.of(ReasonCode.PROMOTE_NOT_SAME, about=about, what=what)
     closed = books.closed(name)
     if closed is not None or books.pause_of(name) is not None:
-        why = f"is not copied now: it is {closed.state if closed is not None else 'paused'}"
-        yield Reason.of(ReasonCode.PROMOTE_NOT_COPIED, about=about, why=why)
+        why = _of_state(closed) if closed is not None else _PAUSED
+        yield Reason.of(ReasonCode.PROMOTE_NOT_COPIED, about=about, why=f"is not copied now: {why}")
     for each in there.partitions:
         yield from _of_partition(TopicPartition(name, each.partition), books)
+
+
+def _is_opened(name: TopicName, books: LinkBooks) -> bool:
+    return any(tp.topic == name and each.opened for tp, each in books.partitions.items())
+
+
+def _of_state(state: LinkState) -> str:
+    """Return why a topic with a state of its own is not copied, and what to do."""
+    hint = _HINTS.get(state.state, "").format(back=state.back)
+    return f"it is {state.state.replace('_', ' ')}" + (f"; {hint}" if hint else "")
 
 
 def _of_partition(tp: TopicPartition, books: LinkBooks) -> Iterator[Reason]:

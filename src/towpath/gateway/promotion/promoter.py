@@ -215,8 +215,12 @@ class Promoter:
                 if asked.groups:
                     return self._of_groups(asked)
                 name = link_back(at.link, asked.topics) if asked.back else link.name
+                unknown = self._never_moved(asked) if asked.back else []
                 if asked.back and at.book.has_left:
                     forbidden = [Reason.of(ReasonCode.REVERT_LEFT)]
+                elif unknown:
+                    code = ReasonCode.REVERT_NOTHING
+                    forbidden = [Reason.of(code, topic=each) for each in unknown]
                 elif name is None:
                     forbidden = [Reason.of(ReasonCode.REVERT_NO_LINK)]
                 else:
@@ -233,6 +237,12 @@ class Promoter:
                 state = PromotionStage.REFUSED.value
                 return replace(asked, state=state, reasons=tuple(forbidden[:_MOST]))
             return self._tried(asked, scope, link)
+
+    def _never_moved(self, asked: Promotion) -> list[TopicName]:
+        """Return the topics of a request that no gateway ever promoted."""
+        routes = self._at.gateway.routes
+        known = self._at.call(lambda: {*routes.eras})
+        return [name for name in asked.topics if name not in known]
 
     @property
     def _mirror(self) -> MirrorReads | None:

@@ -104,7 +104,7 @@ def _bury(link: OpenLink, name: str) -> None:
     )
     signs = {each.name: each for each in entries if isinstance(each, GatewaySign)}
     found = signs.get(name)
-    why = "the ledger knows no gateway of this name; `towpath promote FILE --dry-run` names them"
+    why = f"the ledger knows no gateway named {name!r}; `towpath promote FILE --dry-run` names them"
     if found is not None:
         here = found.host == this_host() and found.space == this_space() and not is_gone(found)
         why = f"that gateway runs on this machine as pid {found.pid}; stop it" if here else ""

@@ -23,6 +23,7 @@ from towpath.gateway.promotion.transaction_scope import (
 from towpath.gateway.transaction_routes import TransactionRoutes
 from towpath.ledger.alive import Life, RunLife
 from towpath.ledger.link import OpenLink
+from towpath.model.amounts import shortened
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
@@ -30,6 +31,8 @@ from towpath.plan.lease import last_signs
 from towpath.runtime.clock import now_ms
 from towpath.runtime.deadline import Deadline
 
+_NAMED = 10
+"""Topics that a reason names at most."""
 _AHEAD = 10_000
 """Milliseconds by which the clock of a run may be ahead."""
 _BEATS, _LOOK = 6.0, 0.2
@@ -111,13 +114,13 @@ def scope_of(
     scope.mirrors = link.target.topics.describe(names)
     scope.forbidden += obstacles.of_settings(link.config)
     if not names:
-        nothing = ReasonCode.REVERT_NOTHING if back else ReasonCode.PROMOTE_NOTHING
-        scope.forbidden.append(Reason.of(nothing))
+        scope.forbidden.append(_nothing({*wanted} or copied & promoted, back=back))
     if not runs(link):
         scope.forbidden.append(Reason.of(ReasonCode.PROMOTE_NO_RUN, link=link.name))
     for name in names:
         there, mirror = found.get(name), scope.mirrors.get(name)
-        scope.forbidden += obstacles.of_topic(name, there, mirror, link.books)
+        included = link.config.topics.matches(name)
+        scope.forbidden += obstacles.of_topic(name, there, mirror, link.books, included=included)
     names_of = {
         number: each
         for number, each in link.source.producers.transactional_ids().items()
@@ -127,6 +130,14 @@ def scope_of(
     is_whole = promoted <= scope.topics.keys() if back else copied <= promoted | scope.topics.keys()
     _producers(link, scope, names_of, ids, back=back, is_whole=is_whole)
     return scope
+
+
+def _nothing(promoted: Set[str], *, back: bool) -> Reason:
+    """Return the reason why there is nothing to move."""
+    if back:
+        return Reason.of(ReasonCode.REVERT_NOTHING)
+    names = shortened(sorted(promoted), _NAMED)
+    return Reason.of(ReasonCode.PROMOTE_NOTHING, **({"promoted": names} if names else {}))
 
 
 def runs(link: OpenLink) -> bool:

@@ -38,11 +38,13 @@ class BackFile:
         link: The name of the link back.
         text: The file.
         notes: What it lacks of the file of the link, a sentence each.
+        of_gateway: Whether the file of the link has a section `gateway`.
     """
 
     link: LinkName
     text: str
     notes: tuple[str, ...] = ()
+    of_gateway: bool = False
 
 
 def back_name(link: LinkName) -> LinkName:
@@ -78,7 +80,8 @@ def back_file(
     written = _edited(text, turned) or _dumped(turned)
     head = f"# Made by `towpath failback {file}`: link {link} copies back what clients wrote.\n"
     body = "".join(line for line in written.splitlines(keepends=True) if not _made(line))
-    return BackFile(link, head + body.lstrip("\n"), tuple(turned.notes))
+    of_gateway = bool(turned.tree.get("gateway"))
+    return BackFile(link, head + body.lstrip("\n"), tuple(turned.notes), of_gateway)
 
 
 def _made(line: str) -> bool:

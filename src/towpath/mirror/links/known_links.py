@@ -214,16 +214,24 @@ def known_topics(books: LinkBooks, promoted: Iterable[TopicName]) -> list[LinkTo
                 identical=sum(each.mode is Mode.IDENTICAL for each, _ in parts.values()),
                 promoted=topic in moved,
                 state=state.state if state is not None and state.tells else "",
-                reasons=() if topic in moved else tuple(_reasons(topic, parts)),
+                reasons=() if topic in moved else tuple(_reasons(topic, parts, books)),
             )
         )
     return found
 
 
 def _reasons(
-    topic: TopicName, parts: Mapping[TopicPartition, tuple[PartitionBooks, Opened]]
+    topic: TopicName,
+    parts: Mapping[TopicPartition, tuple[PartitionBooks, Opened]],
+    books: LinkBooks,
 ) -> Iterable[str]:
     """Yield why the clients of a topic cannot move, each reason once, with its first partition."""
+    closed = books.closed(topic)
+    if closed is not None:
+        back = f"; link {closed.back} copies back" if closed.back else ""
+        yield f"it is not copied now, as it is {closed.state.replace('_', ' ')}{back}"
+    elif books.pause_of(topic) is not None:
+        yield "it is not copied now, as it is paused"
     target = next(iter(parts.values()))[1].target_topic
     if target != topic:
         yield f"it is named {target} on the target"

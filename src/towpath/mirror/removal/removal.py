@@ -10,9 +10,10 @@ that still names the link, finds out that it is no new one (docs/decisions/0101)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from towpath.cluster.metadata import non_default
 from towpath.ledger.alive import RunLife
 from towpath.ledger.entries import (
     STATES_LEVEL,
@@ -30,8 +31,10 @@ from towpath.ledger.moves import Moves
 from towpath.ledger.states import RemovedState
 from towpath.ledger.wishes import read_begun
 from towpath.mirror.removal.removal_plan import RemovalPlan, removal_plan
+from towpath.model.nouns import TopicId, TopicName
 from towpath.plan.lease import Lease, last_signs
 from towpath.settings import LinkConfig
+from towpath.topics.owned import ours_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,18 @@ def _look(link: OpenLink, moves: Moves) -> RemovalPlan:
     mirrors = {each.opened.target_topic for each in link.books.partitions.values() if each.opened}
     there = link.target.topics.describe(mirrors)
     ids = {name: info.id for name, info in there.items() if not info.error}
-    return removal_plan(link.books, moves.now[0], run, ids)
+    return removal_plan(link.books, moves.now[0], run, ids, _held(link, ids))
+
+
+def _held(link: OpenLink, ids: Mapping[TopicName, TopicId]) -> set[TopicName]:
+    """Return the mirror topics that still lack configs; a promotion sets them, and people do."""
+    ours = ours_of(link.books, ids)
+    names = [name for name in ids if ours.held.get(name)]
+    if not names:
+        return set()
+    found = link.target.configs.describe(names)
+    waiting = {name for name, each in found.items() if ours.waiting(name, non_default(each))}
+    return waiting | found.failed.keys()
 
 
 def _stays(key: EntryKey) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from towpath.ledger.alive import Life, RunLife
@@ -86,7 +86,11 @@ class RemovalPlan:
 
 
 def removal_plan(
-    books: LinkBooks, state: AnyState, run: RunLife | None, there: Mapping[TopicName, TopicId]
+    books: LinkBooks,
+    state: AnyState,
+    run: RunLife | None,
+    there: Mapping[TopicName, TopicId],
+    held: Collection[TopicName] = (),
 ) -> RemovalPlan:
     """Return the forecast of the removal of a link from the ledger.
 
@@ -95,6 +99,7 @@ def removal_plan(
         state: The state of the whole link.
         run: Its last run.
         there: The topics of the target, by their names.
+        held: Mirror topics whose retention or compaction is held back, as the target has them now.
     """
     if isinstance(state, RemovedState):
         waits = bool(state.entry.waits_for)
@@ -103,7 +108,7 @@ def removal_plan(
             link=books.link, state=state.entry, run=run, refusals=refusals, under_way=waits,
             over=not waits,
         )  # fmt: skip
-    topics = tuple(_topics(books, there))
+    topics = tuple(_topics(books, there, held))
     return RemovalPlan(
         link=books.link,
         state=state.entry if state.entry.tells else None,
@@ -115,7 +120,9 @@ def removal_plan(
     )
 
 
-def _topics(books: LinkBooks, there: Mapping[TopicName, TopicId]) -> Iterator[KnownTopic]:
+def _topics(
+    books: LinkBooks, there: Mapping[TopicName, TopicId], held: Collection[TopicName]
+) -> Iterator[KnownTopic]:
     partitions, records = Counter[TopicName](), Counter[TopicName]()
     targets: dict[TopicName, TopicName] = {}
     open_: set[TopicName] = set()
@@ -128,7 +135,6 @@ def _topics(books: LinkBooks, there: Mapping[TopicName, TopicId]) -> Iterator[Kn
         records[tp.topic] += each.receipt.records if each.receipt is not None else 0
         if books.closed(tp.topic) is None and standing_cut(each) is None:
             open_.add(tp.topic)
-    held = books.held_topics(targets.values())
     for topic, target in sorted(targets.items()):
         yield KnownTopic(
             topic=topic,

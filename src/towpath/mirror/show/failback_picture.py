@@ -139,9 +139,15 @@ def _ended(
     if ran is not None:
         how = "has caught up" if caught_up(ran) else "has not caught up; see above"
         yield f"link {report.plan.back} {how}: {count(copied(ran))} records copied back so far"
+    back = report.back
+    moved = (
+        f"`towpath revert {file}`"
+        if back is not None and back.of_gateway
+        else f"`towpath promote {to}`, once a gateway runs with that file and a section `gateway`"
+    )
     yield (
         f"go on with `towpath run {to}`, and prove it with `towpath verify {to}`; clients go back"
-        f" behind `towpath cutover {to}`, those of a gateway by `towpath revert {file}`"
+        f" behind `towpath cutover {to}`, those of a gateway by {moved}"
     )
 
 
