@@ -103,7 +103,7 @@ _ADVICE: Mapping[int, str] = {
     43: "the topic's message format is too old; set its `message.format.version` to 0.11 or newer",
     44: "a topic policy of the cluster refuses this; change the topic's configs or the policy",
     45: "another writer of the same link was there; the position is read again",
-    47: "another run of the same link took over",
+    47: "another run of the same link took over, or clients use the mirror topic by now",
     53: "the login needs the ACL Write and Describe on the transactional id",
     54: "the cluster keeps no ACLs; set `authorizer.class.name` on its brokers if it should",
     56: "a disk of the broker failed; look into its log",

@@ -136,8 +136,9 @@ def _nothing(promoted: Set[str], *, back: bool) -> Reason:
     """Return the reason why there is nothing to move."""
     if back:
         return Reason.of(ReasonCode.REVERT_NOTHING)
-    names = shortened(sorted(promoted), _NAMED)
-    return Reason.of(ReasonCode.PROMOTE_NOTHING, **({"promoted": names} if names else {}))
+    if not promoted:
+        return Reason.of(ReasonCode.PROMOTE_NOTHING)
+    return Reason.of(ReasonCode.PROMOTE_NOTHING, promoted=shortened(sorted(promoted), _NAMED))
 
 
 def runs(link: OpenLink) -> bool:
