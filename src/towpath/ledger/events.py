@@ -68,6 +68,7 @@ class What(StrEnum):
     FAILBACK_STARTED = "failback.started"
     FAILBACK_ENDED = "failback.ended"
     SALVAGE_REPLAYED = "salvage.replayed"
+    PROMOTION_ENDED = "promotion.ended"
 
 
 _KNOWN = frozenset(What)
@@ -82,6 +83,8 @@ def is_trouble(what: What, facts: Mapping[str, Any]) -> bool:
         return bool(facts.get("error"))
     if what is What.FAILOVER_ENDED:
         return facts.get("state") != "failed_over"
+    if what is What.PROMOTION_ENDED:
+        return facts.get("state") not in {"promoted", "reverted"}
     if what is What.CUTOVER_ENDED:
         return not facts.get("complete")
     return what in _TROUBLE

@@ -95,6 +95,11 @@ def go_there(link: Link, here: Here, traffic: Traffic, seen: Moved, *groups: str
     assert f"group {groups[0]}: 1 of 1 member came through this gateway" in said
     done = promoted(here, link)
     assert [each["step"] for each in done["steps"]] == [*PromotionStep]
+    told = {each["what"]: each["facts"] for each in history_of(link, here)}["promotion.ended"]
+    assert (told["state"], told["topics"], told["held"]) == (
+        "promoted", [traffic.topic], done["held_ms"],
+    )  # fmt: skip
+    assert {*told["groups"]} == {*groups}
     seen.held.append(done["held_ms"])
     seen.ends.append(ends_of(link.source, traffic.topic))
     go_on(traffic, *groups)
@@ -111,6 +116,18 @@ def go_there(link: Link, here: Here, traffic: Traffic, seen: Moved, *groups: str
     assert_counted(Scrape(metrics))
     twice = {group: max(Counter(read).values()) for group, read in traffic.read.items()}
     assert twice == dict.fromkeys(groups, 1), "nothing is read twice"
+
+
+def history_of(link: Link, here: Here) -> list[Any]:
+    """Return the events of a link; those of a promotion are written beside its answer."""
+
+    def events() -> list[Any]:
+        found: list[Any] = here("history", str(link.file), "-o", "json").json["events"]
+        return found
+
+    is_told = lambda: any(each["what"] == "promotion.ended" for each in events())  # noqa: E731
+    wait_until(is_told, "the history tells of the promotion", 30)
+    return events()
 
 
 def assert_counted(got: Scrape) -> None:

@@ -31,6 +31,10 @@ NOON = 1_700_049_600_000
 """2023-11-15, 12:00 UTC."""
 RETENTION = as_data(Reason(ReasonCode.RETENTION))
 STEP = {"subject": "topics", "do": "CreateTopic", "part": "", "plan": "", "owned": True, "step": {}}
+MOVED = {
+    "state": "promoted", "back": False, "topics": ["orders"], "groups": ["billing"], "held": 65,
+    "silent": 3488, "user": "ann", "host": "ops-1", "why": "",
+}  # fmt: skip
 STATE = {"mode": "identical", "before": "", "producer_id": 5, "why": ""}
 SENTENCES: list[tuple[str, str, Mapping[str, Any], str]] = [
     (
@@ -143,6 +147,25 @@ SENTENCES: list[tuple[str, str, Mapping[str, Any], str]] = [
         "the link is turned round: link shop-back copies back what clients wrote",
     ),
     (What.SALVAGE_REPLAYED, "", {"records": 2}, "2 records of salvage topics replayed"),
+    (
+        What.PROMOTION_ENDED, "", MOVED,
+        "promoted (asked by ann on ops-1): orders, group billing: producers were held for 65 ms,"
+        " consumers for 3,488 ms",
+    ),
+    (
+        What.PROMOTION_ENDED, "", {**MOVED, "topics": [], "why": "it goes on"},
+        "promoted (asked by ann on ops-1): group billing; it goes on",
+    ),
+    (
+        What.PROMOTION_ENDED, "",
+        {**MOVED, "state": "undone", "topics": [], "groups": [], "host": "", "why": "it was late"},
+        "the promotion of all topics was undone (asked by ann): it was late",
+    ),
+    (
+        What.PROMOTION_ENDED, "",
+        {**MOVED, "state": "refused", "back": True, "why": "no link back"},
+        "the way back of orders, group billing was refused (asked by ann on ops-1): no link back",
+    ),
     ("group.moved", "billing", {"to": "x"}, "group.moved billing to=x"),
     (What.ROUND_ENDED, "", {"count": 3}, "round.ended count=3"),
 ]  # fmt: skip

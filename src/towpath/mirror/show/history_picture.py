@@ -188,6 +188,20 @@ def _failover_ended(_about: str, facts: Facts) -> str:
     return f"the failover ended before it was complete: {'; '.join(facts['trouble'])}"
 
 
+def _promotion_ended(_about: str, facts: Facts) -> str:
+    asked = f"asked by {facts['user']}" + (f" on {facts['host']}" if facts["host"] else "")
+    what = ", ".join([*facts["topics"], *(f"group {each}" for each in facts["groups"])])
+    if facts["state"] in {"refused", "undone"}:
+        move = "way back" if facts["back"] else "promotion"
+        return (
+            f"the {move} of {what or 'all topics'} was {facts['state']} ({asked}): {facts['why']}"
+        )
+    held = f"producers were held for {count(facts['held'])} ms, consumers for"
+    times = f": {held} {count(facts['silent'])} ms" if facts["topics"] else ""
+    later = f"; {facts['why']}" if facts["why"] else ""
+    return f"{facts['state']} ({asked}): {what}{times}{later}"
+
+
 _SENTENCES: Sentences = MappingProxyType(
     {
         What.LINK_CHANGED: _linked,
@@ -237,6 +251,7 @@ _SENTENCES: Sentences = MappingProxyType(
         What.SALVAGE_REPLAYED: lambda _about, facts: (
             f"{counted(facts['records'], 'record')} of salvage topics replayed"
         ),
+        What.PROMOTION_ENDED: _promotion_ended,
     }
 )
 """What makes the sentence of each kind of event from its facts."""
