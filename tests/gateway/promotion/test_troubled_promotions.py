@@ -12,7 +12,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.support.clients.moving import PARTITIONS
 from tests.support.clients.quick_links import quick_link
-from tests.support.clients.troubled import Scene, played
+from tests.support.clients.troubled import Scene
+from tests.support.clients.troubled_rounds import played
 from tests.support.clients.troubles import drawn, drawn_of_brokers, frozen_at, killed_at
 from tests.support.clusters.clusters import Clusters
 from tests.support.copying.chaos import soak_rounds
@@ -62,8 +63,7 @@ def test_promotions_go_well_whatever_happens_to_processes(
     scene, topics = Scene(troubled_link, here), topics_of(troubled_link)
     for number in range(soak_rounds() or ROUNDS):
         dice = random.Random(f"{seed}:{number}")
-        told = played(scene, topics, dice, drawn(dice), transactions=True)
-        tell(here, f"round {number}: {told}")
+        tell(here, f"round {number}: {played(scene, topics, dice, drawn(dice))}")
 
 
 @pytest.mark.timeout(0)

@@ -38,9 +38,9 @@ def quick_link(clusters: Clusters, folder: Path, name: str, brokers: int = 1) ->
     return made
 
 
-def light_run(link: Link) -> Program:
-    """Begin to run a link in a process without Spark."""
+def light_run(link: Link, file: Path | None = None) -> Program:
+    """Begin to run a link in a process without Spark, or its link back that has a file."""
     module, name = "tests.support.copying.light_run", f"run-{len(link.programs)}"
-    made = Program(link.folder, str(link.file), name=name, module=module)
+    made = Program(link.folder, str(file or link.file), name=name, module=module)
     link.programs.append(made)
     return made

@@ -1,13 +1,12 @@
-"""Promotions, one after the other on one pair of clusters, with trouble in the middle of each."""
+"""A link with two gateways, and clients of these, for rounds of trouble."""
 
 from __future__ import annotations
 
-import json
 import random
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tests.support.clients.gateways import another, bootstrap_of, served
@@ -18,11 +17,13 @@ from tests.support.clients.moving_transactions import (
     require_whole_transactions,
 )
 from tests.support.clients.quick_links import SESSION, light_run
-from tests.support.clients.troubles import Trouble
 from tests.support.here import Here
 from tests.support.kafka import consume, wait_until
 from tests.support.links import Link, end
 from tests.support.program import Program
+from towpath.mirror.failback.failback import failback
+from towpath.mirror.failback.request import FailbackRequest
+from towpath.settings import load
 
 OFTEN = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
 MEMBERS: dict[str, dict[str, Any]] = {
@@ -31,7 +32,7 @@ MEMBERS: dict[str, dict[str, Any]] = {
     "consumer": {"group.protocol": "consumer"},
 }
 RATE = 20
-_PATIENCE = 180.0
+PATIENCE = 180.0
 
 
 @dataclass
@@ -45,6 +46,7 @@ class Scene:
     Attributes:
         both: The link with each of its gateways.
         gateways: Their processes; `run`, that of the run.
+        back: The run of the link back, while there is one.
         leader: Which gateway leads promotions: the one that began first.
     """
 
@@ -53,7 +55,9 @@ class Scene:
     both: list[Link] = field(init=False)
     gateways: list[Program] = field(init=False)
     run: Program = field(init=False)
+    back: Program | None = None
     leader: int = 0
+    _back_file: Path | None = None
 
     def __post_init__(self) -> None:
         self.both = [self.link, another(self.link)]
@@ -68,6 +72,25 @@ class Scene:
                 self.leader = 1 - number
         if not self.run.running:
             self.run = light_run(self.link)
+        if self.back is not None and not self.back.running:
+            self.back = light_run(self.link, self._back_file)
+
+    def turn_round(self) -> None:
+        """Turn round what was promoted, and begin to run the link back."""
+        folder = self.link.folder
+        self._back_file = folder / f"back-{len(self.link.programs)}.yaml"
+        asked = FailbackRequest(
+            file=self.link.file, to=self._back_file, wins=None, agreed=lambda _: True
+        )
+        report = failback(load(self.link.file), asked)
+        assert report.done, report
+        self.back = light_run(self.link, self._back_file)
+
+    def end_back(self) -> None:
+        """End the run of the link back, as all that it copied is where it was."""
+        if self.back is not None:
+            self.back.close()
+        self.back = None
 
     def _serve(self, link: Link) -> Program:
         return served(link, f"orders={link.folder / 'orders'}", "ids")
@@ -75,7 +98,7 @@ class Scene:
     @property
     def said(self) -> str:
         """What its processes printed last."""
-        every = [self.run, *self.gateways]
+        every = [self.run, *filter(None, [self.back]), *self.gateways]
         return "\n".join(each.said[-1500:] for each in every)
 
 
@@ -128,15 +151,18 @@ class Clients:
             found |= each.values[self._group].copy()
         return found
 
-    def end(self) -> None:
-        """End, once all that was written is read and is there once, in order."""
+    def end(self, bootstrap: str) -> None:
+        """End, once all that was written is read and is there once, in order.
+
+        Args:
+            bootstrap: The cluster that has the topic then.
+        """
         for each in (*self._sure, self._plain):
             each.end_writing()
-        target = self._scene.link.target.bootstrap
-        there = consume(target, self._topic, range(PARTITIONS))
+        there = consume(bootstrap, self._topic, range(PARTITIONS))
         places = {(each.partition, each.offset): each.value or b"" for each in there}
         self._until(lambda: len(self._read()) >= len(places), f"all {len(places)} are read", 60)
-        assert self._read() == places, "members read what is on the target"
+        assert self._read() == places, "members read what is there"
         self._require_whole(there)
         strange = [e for each in self._sure for e in each.errors if "another record" in e]
         assert strange == []
@@ -165,7 +191,7 @@ class Clients:
         for each in (*self._sure, self._plain):
             each.close()
 
-    def _until(self, what: Callable[[], bool], why: str, seconds: float = _PATIENCE) -> None:
+    def _until(self, what: Callable[[], bool], why: str, seconds: float = PATIENCE) -> None:
         try:
             wait_until(what, why, seconds)
         except AssertionError as error:
@@ -196,7 +222,7 @@ class TransactionalClients:
         )
         self.go_on()
         copied = lambda: end(self._scene.link.target, self._output) > 5  # noqa: E731
-        wait_until(copied, f"the run copies: {self._scene.said}", _PATIENCE)
+        wait_until(copied, f"the run copies: {self._scene.said}", PATIENCE)
 
     def go_on(self) -> None:
         try:
@@ -206,92 +232,11 @@ class TransactionalClients:
             told = f"{counts} committed, {self._traffic.errors[-3:]}\n{self._scene.said}"
             raise AssertionError(f"{error}: {told}") from error
 
-    def end(self) -> None:
+    def end(self, bootstrap: str) -> None:
         self._traffic.end()
         assert self._traffic.failures == []
-        target = self._scene.link.target.bootstrap
-        require_whole_transactions(self._traffic, target, self._inputs)
-        require_processed(target, self._inputs, self._output)
+        require_whole_transactions(self._traffic, bootstrap, self._inputs)
+        require_processed(bootstrap, self._inputs, self._output)
 
     def close(self) -> None:
         self._traffic.close()
-
-
-def played(
-    scene: Scene,
-    topics: Iterator[str],
-    dice: random.Random,
-    trouble: Trouble,
-    *,
-    transactions: bool = False,
-) -> str:
-    """Play one round; return what happened in it.
-
-    Args:
-        scene: Where.
-        topics: Gives topics that the run has found.
-        dice: Draws the kinds of clients.
-        trouble: What happens.
-        transactions: Whether clients may be transactional.
-    """
-    begun = time.monotonic()
-    clients: Clients | TransactionalClients
-    if transactions and dice.random() < 0.25:
-        clients = TransactionalClients(scene, next(topics), next(topics), dice)
-    else:
-        clients = Clients(scene, next(topics), dice)
-    names = clients.topics.split(",")
-    try:
-        clients.begin()
-        asked = scene.link.start("promote", "--topics", clients.topics, "-o", "json")
-        trouble.happen(scene, asked, names)
-        states = _promoted(scene, asked, clients.topics)
-        trouble.mend(scene)
-        ends = [_ends(scene.link, each) for each in names]
-        clients.go_on()
-        clients.end()
-        assert [_ends(scene.link, each) for each in names] == ends, "nothing came late"
-    except AssertionError as error:
-        raise AssertionError(f"{trouble} with {clients.kind}: {error}") from error
-    finally:
-        trouble.mend(scene)
-        clients.close()
-    took = time.monotonic() - begun
-    return f"{trouble} with {clients.kind}: {' '.join(states)}, {took:.1f} s"
-
-
-def _ends(link: Link, topic: str) -> list[int]:
-    """Return where the topic ends at the source; a new leader may not tell at once."""
-    ends = [-1]
-
-    def are_told() -> bool:
-        ends[:] = [end(link.source, topic, number) for number in range(PARTITIONS)]
-        return min(ends) >= 0
-
-    wait_until(are_told, f"the source tells where {topic} ends", _PATIENCE)
-    return ends
-
-
-def _promoted(scene: Scene, asked: Program, topics: str) -> list[str]:
-    """Wait for a promotion, and ask again until the topics are promoted; return the outcomes."""
-    states, patience = list[str](), time.monotonic() + _PATIENCE
-    asked.wait(150)
-    said = asked.out.read_text()
-    while True:
-        told = _outcome(said)
-        states.append(told)
-        if told in {"promoted", "refused:PROMOTE_NOTHING"}:
-            return states
-        assert time.monotonic() < patience, f"it is promoted: {states} {said}\n{scene.said}"
-        scene.go_on()
-        if told.startswith("refused"):
-            time.sleep(1)
-        said = scene.here("promote", str(scene.link.file), "--topics", topics, "-o", "json").out
-
-
-def _outcome(said: str) -> str:
-    if not said.strip():
-        return "killed"
-    told = json.loads(said)
-    codes = ",".join(each["code"] for each in told["reasons"])
-    return f"{told['state']}:{codes}" if codes and told["state"] != "promoted" else told["state"]

@@ -91,7 +91,7 @@ class AtMoment(Trouble):
         if self.who.startswith(("source", "target")):
             self._broker(scene)
             return
-        found = {"run": scene.run, "command": asked}
+        found = {"run": scene.back or scene.run, "command": asked}
         program = found.get(self.who) or scene.gateways[int(self.who[-1])]
         if program.running and self.gently:
             program.stop()
