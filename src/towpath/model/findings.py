@@ -69,7 +69,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """An obstacle that keeps a topic or another item, or all topics, from being mirrored.
+    """What keeps a topic or another item, or all topics, from being mirrored.
 
     Attributes:
         about: The source topic, cluster or YAML path meant.

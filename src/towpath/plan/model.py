@@ -1,4 +1,4 @@
-"""The plan as data: the changes that `run` would make on the target, and obstacles."""
+"""The plan as data: the changes that `run` would make on the target, and problems."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class NoteJson(TypedDict):
 
 @shape
 class ProblemJson(TypedDict):
-    """An obstacle to mirroring or restoring a topic or another item."""
+    """What keeps a topic or another item from being mirrored or restored."""
 
     about: str
     text: str

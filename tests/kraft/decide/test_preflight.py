@@ -226,7 +226,7 @@ _CASES = [*_in_files(), *_elsewhere()]
     _CASES,
     ids=[f"{code}-{number}" for number, (_seen, code) in enumerate(_CASES)],
 )
-def test_each_obstacle_is_found_with_its_code(seen: Observation, code: FindingCode) -> None:
+def test_each_problem_is_found_with_its_code(seen: Observation, code: FindingCode) -> None:
     found = {each.code: each for each in preflight(_CONFIG, seen)}
     assert code in found
     assert str(found[code])

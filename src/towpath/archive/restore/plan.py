@@ -1,4 +1,4 @@
-"""The plan of a restore: topics, steps on the target, and obstacles."""
+"""The plan of a restore: topics, steps on the target, and problems."""
 
 from __future__ import annotations
 

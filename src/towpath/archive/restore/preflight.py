@@ -1,4 +1,4 @@
-"""Obstacles of a restore that are reported before anything is changed."""
+"""Problems of a restore that are reported before anything is changed."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ def stopped(rows: Iterable[RestoreRow]) -> list[RestoreRow]:
 def standing_still(
     rows: Iterable[RestoreRow], told: Collection[TopicPartition]
 ) -> list[RestoreRow]:
-    """Return the partitions that are not restored although no obstacle is known.
+    """Return the partitions that are not restored although no problem is known.
 
     Args:
         rows: The partitions.

@@ -222,7 +222,7 @@ def parts_of(archive: Archive) -> frozenset[str]:
 def planned_schemas(
     to: OpenTarget, archive: Archive, rules: RestoredSchemas, scope: RestoreScope | None
 ) -> Difference[SchemaStep]:
-    """Plan the registration of schemas, and list its obstacles; nothing is changed.
+    """Plan the registration of schemas, and list its problems; nothing is changed.
 
     Args:
         to: The target.

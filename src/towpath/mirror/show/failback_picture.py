@@ -32,7 +32,7 @@ _ROWS = 60
 
 
 def plan_picture(plan: FailbackPlan) -> RenderableType:
-    """Return the plan of a failback, for people: obstacles first, then totals."""
+    """Return the plan of a failback, for people: problems first, then totals."""
     parts: list[RenderableType] = [line(text) for text in plan.refusals]
     rows = [*plan.conflicts, *plan.tails]
     rows += [each for each in plan.look.partitions if each.target.any and each not in rows]

@@ -1,4 +1,4 @@
-"""All checks before a migration: obstacles, and possible losses. Pure."""
+"""All checks before a migration: what would stop it, and possible losses. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BEFORE_COPY = frozenset({Stage.ZOOKEEPER, Stage.PROVISIONED, Stage.REGISTERING})
 def preflight(
     config: KraftConfig, seen: Observation, around: Surroundings | None = None
 ) -> tuple[Finding, ...]:
-    """Return everything that would stop a migration or lose something, obstacles first.
+    """Return everything that would stop a migration or lose something; what would stop it first.
 
     Args:
         config: The file.
