@@ -32,6 +32,8 @@ def run(
 ) -> pa.Table:
     """Run each slice in its own Spark task, and return the rows of all.
 
+    Arguments are those of `engine.batch.run`, with the session in the place of the engine.
+
     Raises:
         RuntimeError: A slice failed in all of Spark's attempts, or was stopped; the text is
             Spark's.

@@ -26,6 +26,14 @@ def producer_id(
     Brokers give out ids from 0 upward, so ours begin at 2^40. Nothing has to be handed out or
     remembered: two copiers that start at once agree, and a topic that was deleted and created
     again, on either side, gets another id.
+
+    Args:
+        link: The link.
+        cluster: The id of the source cluster.
+        source_id: The id of the source topic.
+        target_id: The id of the mirror topic.
+        tp: The source partition.
+        purpose: What is written under the id; ids of different purposes differ.
     """
     facts = (link, cluster, source_id, target_id, tp.topic, str(tp.partition), purpose)
     text = "\0".join(facts)

@@ -217,7 +217,15 @@ class Synced:
 def sync(
     topic: Topic, there: Topic, seen: ObservedTopics, rules: ConfigRules, ours: OwnedTopics
 ) -> Synced:
-    """Compare a mirror topic with its source topic; change nothing if configs are hidden."""
+    """Compare a mirror topic with its source topic; change nothing if configs are hidden.
+
+    Args:
+        topic: The source topic.
+        there: The mirror topic.
+        seen: What both clusters hold.
+        rules: What the file says of configs.
+        ours: What earlier steps of the link made, and what they hold back.
+    """
     if not there.configs:
         return Synced()
     mine = _mine(there, ours)
@@ -245,9 +253,15 @@ def released(
     *,
     filled: bool = True,
 ) -> Mapping[str, str]:
-    """Return the configs in effect on a mirror topic once none is withheld.
+    """Return the configs in effect on a mirror topic once none is held back.
 
-    If it is not `filled`, those that wait until it is count as held back.
+    Args:
+        topic: The source topic.
+        there: The mirror topic.
+        seen: What both clusters hold.
+        rules: What the file says of configs.
+        ours: What earlier steps of the link made, and what they hold back.
+        filled: Whether it has caught up; otherwise configs that wait for that stay held back.
     """
     mine = _mine(there, ours)
     asked = wanted(topic, seen, rules, there.replication_factor, there, mine)

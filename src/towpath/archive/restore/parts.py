@@ -28,7 +28,16 @@ def part_of(
     filtered: int = 0,
     is_front: bool = False,
 ) -> RestorePart:
-    """Return a partition of a restore, with the totals of its segments."""
+    """Return a partition of a restore, with the totals of its segments.
+
+    Args:
+        id_: The archived partition.
+        wanted: The offsets to restore, the end exclusive.
+        sums: Totals of its segments, by the names of their columns; those that are unknown lack.
+        segments: Where its segments begin and end.
+        filtered: How many offsets the archive left out, as a restore had written them.
+        is_front: Whether `wanted` begins where the archive of the partition begins now.
+    """
     return RestorePart(
         id=id_,
         start=wanted[0],

@@ -42,6 +42,14 @@ def log_in(
 ) -> Deadline | None:
     """Log in as `config.sasl` says; return when the session expires, `None` for never.
 
+    Args:
+        connection: A new connection to a broker.
+        config: The cluster, with a login.
+        side: Which cluster it is, for errors.
+        address: The broker's address.
+        versions: The versions of requests that the broker takes.
+        deadline: Bounds the whole login.
+
     Raises:
         ExtraMissingError: The library that the mechanism needs is not installed.
         RefusedError: The broker does not offer the mechanism, or does not know the login.

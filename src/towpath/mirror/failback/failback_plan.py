@@ -174,7 +174,16 @@ def _salvaged_end(one: Divergence) -> int:
 def salvaged(
     link: LinkName, one: Divergence, own: LoneRecords, records: int, topic: TopicName, at: int
 ) -> Salvaged:
-    """Return the ledger entry about the salvaged records of a partition."""
+    """Return the ledger entry about the salvaged records of a partition.
+
+    Args:
+        link: The link.
+        one: Where both sides part.
+        own: What the losing side alone has.
+        records: How many of these were salvaged.
+        topic: The salvage topic.
+        at: When, in ms since 1970.
+    """
     return Salvaged(
         link=link,
         topic=one.tp.topic,

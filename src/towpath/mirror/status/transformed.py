@@ -42,6 +42,13 @@ def transformed_status(
 ) -> tuple[PartitionStatus, ...]:
     """Return the status of all partitions, from the positions on the target.
 
+    Args:
+        config: The link.
+        books: What the ledger knows of it.
+        source: Asked for its topics and log end offsets.
+        target: Holds the positions.
+        patience: As for `ask_leaders`.
+
     Raises:
         ClusterError: A cluster could not be reached.
         LedgerError: A position was written by a newer version.
@@ -59,6 +66,13 @@ def rows_of(
     patience: float | None = None,
 ) -> tuple[PartitionStatus, ...]:
     """Return the status of all partitions, by their positions; also of topics that are gone.
+
+    Args:
+        config: The link.
+        books: What the ledger knows of it.
+        source: Asked for its topics and log end offsets.
+        positions: Up to where records are through, by source partition.
+        patience: As for `ask_leaders`.
 
     Raises:
         ClusterError: The source could not be reached.

@@ -183,7 +183,17 @@ def range_of(
     who: ProducerEpoch | None = None,
     planned: int = -1,
 ) -> TransformRange:
-    """Return the range of offsets from a position on; without a producer it can be read only."""
+    """Return the range of source offsets from a position on.
+
+    Args:
+        tp: The source partition.
+        topic_id: The id of its topic.
+        before: The position.
+        end: The source offset behind the last one.
+        who: The producer that writes the range; `None` for a range that is read only.
+        planned: The position that was read, where the source has deleted what came next; -1 where
+            it has not.
+    """
     from towpath.dataframes.ranges import OffsetRange  # noqa: PLC0415, it needs Spark
     from towpath.dataframes.transform.job import NOBODY, TransformRange  # noqa: PLC0415, likewise
 

@@ -33,6 +33,14 @@ def compared(
 ) -> dict[TopicPartition, Comparison]:
     """Compare ranges on Spark; return the result for each source partition.
 
+    Args:
+        config: The link.
+        scope: What to compare, and where.
+        books: What the ledger knows of the link, with runs.
+        wholes: The ranges.
+        on_done: Called with the number of slices done and the number of all slices.
+        stop: Set to stop early.
+
     Raises:
         ClusterError: A cluster could not be reached, or refused us.
         LedgerError: It is not known how records were changed.
@@ -50,7 +58,10 @@ def compare(
     on_done: Callable[[int, int], None],
     stop: threading.Event,
 ) -> list[Comparison]:
-    """Compare ranges; return one result for each, in any order. For errors see `compared`."""
+    """Compare ranges on Spark; return a result for each part of them, in any order.
+
+    Arguments and errors are those of `compared`.
+    """
     if not wholes:
         return []
     name, secret = f"towpath verify {config.link}", config.holds_credentials

@@ -29,7 +29,13 @@ def lane_reopening(
 ) -> LaneReopening:
     """Return a reopener of lanes.
 
-    `start` gets each opened lane, and the log end offset from which its log must be filled, if any.
+    Args:
+        jobs: Runs what blocks, and drops what comes too late.
+        opener: Opens partitions on the target.
+        feed: Feeds lanes; it leaves out those that are opened again.
+        producers: Send the batches of lanes.
+        start: Gets each opened lane, and the log end offset from which its log must be filled, if
+            any.
     """
 
     def ask(lanes: Sequence[Lane]) -> Mapping[Lane, Standing | TowpathError]:

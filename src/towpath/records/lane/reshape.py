@@ -71,9 +71,15 @@ def stamped_records(
     *,
     apart: bool = False,
 ) -> list[Batch]:
-    """Return the records of a stretch as stamped batches of at most `most` bytes.
+    """Return the records of a stretch as stamped batches.
 
-    With `apart`, no batch has a hole between its records.
+    Args:
+        source: The opened source batches.
+        where: The source offsets of the stretch, and their leader epoch.
+        most: How many bytes a batch has at most, unless it has a single record.
+        producer: The producer id to stamp.
+        sequence: The sequence of the first record.
+        apart: Whether no batch may have a hole between its records.
     """
     dense = reencode_opened(
         source,
@@ -130,7 +136,15 @@ def deal(done: OffsetTally, made: Sequence[Batch]) -> None:
 def join_rows(
     buffer: wire.Buffer, table: wire.Table, most: int, producer: int, sequence: int
 ) -> list[Batch]:
-    """Join consecutive source batches without holes into as few stamped batches as possible."""
+    """Join consecutive source batches without holes into as few stamped batches as possible.
+
+    Args:
+        buffer: Holds the batches.
+        table: A row for each batch, as `wire.scan` returns them.
+        most: How many bytes a batch has at most, unless it has a single record.
+        producer: The producer id to stamp.
+        sequence: The sequence of the first record.
+    """
     positions = np.ascontiguousarray(table[:, wire.POSITION])
     lengths = np.ascontiguousarray(table[:, wire.LENGTH])
     codec = _most_of(table[:, wire.ATTRIBUTES] & wire.CODEC_MASK, lengths)

@@ -167,7 +167,16 @@ class Tails:
         plain: int,
         writers: AbstractSet[ProducerId],
     ) -> BeyondReceipt:
-        """Return the link's transactional records, and `plain` others, from offset `start` on."""
+        """Return what the link wrote in a stretch of the target log, beyond a receipt.
+
+        Args:
+            a: The partition.
+            position: What the receipt says.
+            start: The first target offset to look at.
+            end: The target offset behind the last one.
+            plain: How many records the link wrote there outside of transactions.
+            writers: Producer ids under which the link wrote in transactions.
+        """
         wanted = Sought(start, end, plain, own_of(a), writers)
         return self._complete(a, wanted, position).passed()
 

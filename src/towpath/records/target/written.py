@@ -187,9 +187,16 @@ class Surplus:
 def surplus(
     client: Client, tp: TopicPartition, start: int, end: int, own: AbstractSet[ProducerId]
 ) -> Surplus | None:
-    """Return the records of producers `own` at target offsets [start, end), by batch headers.
+    """Return the records that the link wrote in a stretch of the target log, by batch headers.
 
     Deleted offsets are passed over.
+
+    Args:
+        client: Reads the target.
+        tp: The mirror partition.
+        start: The first target offset to look at.
+        end: The target offset behind the last one.
+        own: Producer ids of the link.
 
     Raises:
         ClusterError: The target could not be read that far yet.

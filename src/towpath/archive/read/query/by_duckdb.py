@@ -38,7 +38,16 @@ def rows_of_duckdb(
     threads: int,
     on_done: OnDone,
 ) -> pa.Table:
-    """Return at most `most` rows of a query; see `towpath.engine.duck.query`.
+    """Return some rows of a query; see `towpath.engine.duck.query`.
+
+    Args:
+        archive: The archive, as of the version that is asked for.
+        views: Its topics, with the names that the query may use.
+        sql: The query.
+        most: How many rows at most.
+        config: The file of the archive.
+        threads: How many threads compute.
+        on_done: Gets the number of parts that are read, and of all parts.
 
     Raises:
         QueryError: The SQL is wrong, or names a view whose name another one has in other letters.

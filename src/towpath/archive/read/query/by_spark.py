@@ -33,7 +33,16 @@ def rows_of_spark(
     spark: Starting,
     on_done: Callable[[int, int], None],
 ) -> pa.Table:
-    """Return at most `most` rows of a query; see `towpath.engine.sql.query`.
+    """Return some rows of a query; see `towpath.engine.sql.query`.
+
+    Args:
+        archive: The archive, as of the version that is asked for.
+        views: Its topics, with the names that the query may use.
+        sql: The query.
+        most: How many rows at most.
+        config: The file of the archive.
+        spark: The Spark session, which is still starting.
+        on_done: Gets the number of parts that are read, and of all parts.
 
     Raises:
         QueryError: The SQL is wrong.
