@@ -254,15 +254,23 @@ def wait_for(
         pause = min(pause * 1.1, 0.2)  # conditions that ask brokers are not cheap
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+def wait_until(
+    condition: Callable[[], bool], what: str | Callable[[], str], seconds: float = PATIENCE
+) -> None:
     """Wait until a condition holds.
+
+    Args:
+        condition: The condition.
+        what: What it is, or what tells that where it did not hold in time.
+        seconds: How long to wait.
 
     Raises:
         AssertionError: It did not within the time.
     """
     end, pause = time.monotonic() + seconds, 0.02
     while not condition():
-        assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
+        told = f"not within {seconds:.0f} s:"
+        assert time.monotonic() < end, f"{told} {what if isinstance(what, str) else what()}"
         time.sleep(pause)
         pause = min(pause * 1.1, 0.2)  # conditions that ask brokers are not cheap
 

@@ -29,7 +29,8 @@ def served(link: Link, *faults: str) -> Program:
         link.programs.append(program)
     else:
         program = link.start("gateway")
-    wait_until(lambda: "listening on" in program.said, f"a gateway listens: {program.said}", 60)
+    told = lambda: f"a gateway listens: {program.said}"  # noqa: E731
+    wait_until(lambda: "listening on" in program.said, told, 60)
     return program
 
 
@@ -117,7 +118,7 @@ def go_on(traffic: Traffic, *groups: str) -> None:
     before = {group: len(traffic.read[group]) for group in groups}
     wait_until(
         lambda: all(len(traffic.read[each]) > before[each] + 30 for each in groups),
-        f"members read on: {traffic.errors}",
+        lambda: f"members read on: {traffic.errors}",
         60,
     )
 
@@ -133,7 +134,7 @@ def come_and_move(
     """Take over running clients with the source's address, promote, and read all that they send."""
     (classic, new), topic = groups, traffic.topic
     wait_until(lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]), "all read", 60)
-    wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+    wait_until(lambda: end(link.target, topic) > 20, lambda: f"the run copies: {run.said}", 240)
     address.close()
     gateway = served(link)
     go_on(traffic, classic, new)
