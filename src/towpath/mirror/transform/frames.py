@@ -191,8 +191,8 @@ def range_of(
         before: The position.
         end: The source offset behind the last one.
         who: The producer that writes the range; `None` for a range that is read only.
-        planned: The position that was read, where the source has deleted what came next; -1 where
-            it has not.
+        planned: The position that was read, before what the source has deleted since; -1 if there
+            was none.
     """
     from towpath.dataframes.ranges import OffsetRange  # noqa: PLC0415, it needs Spark
     from towpath.dataframes.transform.job import NOBODY, TransformRange  # noqa: PLC0415, likewise
