@@ -7,13 +7,40 @@ from dataclasses import replace
 import pytest
 from pyspark.sql.types import StructType
 
+from towpath.cluster.metadata import TopicInfo
+from towpath.dataframes import stream
 from towpath.dataframes.errors import TopicGoneError
 from towpath.dataframes.options import EARLIEST, OffsetBound, read_options
 from towpath.dataframes.source import TowpathSource
 from towpath.dataframes.stream import Position, require_there
-from towpath.model.errors import ConfigError
+from towpath.model.errors import ConfigError, UnreachableError
+from towpath.model.nouns import Side, TopicName
 
 BROKERS = {"kafka.bootstrap.servers": "b:9092"}
+
+
+def test_a_query_that_runs_waits_for_its_cluster_and_a_new_one_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    away = [UnreachableError(Side.SOURCE, "asking", "refused")] * 3
+
+    def topics(*_: object, **__: object) -> dict[TopicName, TopicInfo]:
+        if away:
+            raise away.pop()
+        return {}
+
+    monkeypatch.setattr(stream, "topics_of", topics)
+    reader = stream.StreamReader(read_options({**BROKERS, "subscribe": "a"}))
+    with pytest.raises(UnreachableError):
+        reader.initialOffset()
+    assert len(away) == 2
+    assert reader.latestOffset({}) == {}
+    assert not away
+    away += [UnreachableError(Side.SOURCE, "asking", "refused")] * 99
+    timeout = {"kafka.request.timeout.ms": "200"}
+    short = stream.StreamReader(read_options({**BROKERS, **timeout, "subscribe": "a"}))
+    with pytest.raises(UnreachableError):
+        short.latestOffset({})
 
 
 def position(*topics: str) -> Position:

@@ -11,6 +11,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.codes import OFFSET_OUT_OF_RANGE
 from towpath.cluster.data.client import Client, Records
 from towpath.dataframes.errors import RecordsLostError, TopicMadeAgainError
+from towpath.dataframes.patience import patiently
 from towpath.dataframes.query_warnings import tell
 from towpath.dataframes.ranges import OffsetRange
 from towpath.model.errors import RefusedError, UnreachableError
@@ -51,7 +52,7 @@ def read_range(
     """
     with Admin(config, Side.SOURCE) as admin, Client(config, Side.SOURCE, admin) as client:
         reading = _Reading(admin, client, part, headers=headers, fails=fails)
-        if reading.is_there():
+        if patiently(config, reading.is_there):
             yield from reading.batches()
             reading.require_same()  # or what came last may have come from another topic
     keep_loaded()

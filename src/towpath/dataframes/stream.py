@@ -15,6 +15,7 @@ from typing_extensions import override
 from towpath.cluster.admin import Admin
 from towpath.dataframes.errors import TopicGoneError, TopicMadeAgainError
 from towpath.dataframes.options import LATEST, OffsetBound, SourceOptions
+from towpath.dataframes.patience import patiently
 from towpath.dataframes.query_warnings import tell
 from towpath.dataframes.ranges import (
     OffsetRange,
@@ -110,6 +111,12 @@ class StreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[misc]
     def _position(
         self, bound: OffsetBound, known: Position | None = None, *, first: bool = False
     ) -> Position:
+        """Return the offsets of a bound; only a new query gives a cluster up at once."""
+        if first:
+            return self._found(bound, known, first=True)
+        return patiently(self._options.cluster, lambda: self._found(bound, known, first=False))
+
+    def _found(self, bound: OffsetBound, known: Position | None, *, first: bool) -> Position:
         options = self._options
         with Admin(options.cluster, Side.SOURCE) as admin:
             topics = topics_of(admin, options, may_lack=not first)

@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter
 from typing_extensions import override
 
 from towpath.cluster.admin import Admin
+from towpath.dataframes.patience import patiently
 from towpath.dataframes.query_warnings import tell
 from towpath.dataframes.sink.commits import Committer, Decision, task_id
 from towpath.dataframes.sink.messages import DriverTurn, TaskPlace, TaskWritten
@@ -87,10 +88,13 @@ class StreamWriter(_StreamBase):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         if self._options.exactly_once and self._driver is None:
-            with Admin(self._options.cluster, Side.TARGET) as admin:
-                committer = Committer(admin, self._options, self._options.identity)
-                self._driver, self._last = committer.begin()
+            self._driver, self._last = patiently(self._options.cluster, self._begun)
         return {**self.__dict__}
+
+    def _begun(self) -> tuple[DriverTurn, Decision]:
+        """Fence drivers before, and complete what they decided; doing it twice changes nothing."""
+        with Admin(self._options.cluster, Side.TARGET) as admin:
+            return Committer(admin, self._options, self._options.identity).begin()
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """Write the rows of a task, unless the batch was written before a restart."""
