@@ -21,7 +21,7 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.ledger import FACTS
 from towpath.ledger.link import OpenLink
-from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
+from towpath.model.errors import ClusterError, ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import TopicName
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.runtime.clock import now_ms
@@ -31,6 +31,13 @@ from towpath.runtime.user import this_user
 _ANSWER = 15.0
 """Seconds within which a gateway takes a request."""
 _LOOK = 0.2
+_AGAIN = 1.0
+_TROUBLE = 60.0
+"""Seconds for which the ledger may be out of reach while a gateway works on a request."""
+_UNSEEN = (
+    "what became of the request cannot be seen; the gateway goes on by itself, and `towpath history"
+    " FILE` tells it once the target answers"
+)
 _OPEN = frozenset({PromotionStage.ASKED.value, PromotionStage.RUNNING.value})
 
 
@@ -120,10 +127,23 @@ def _followed(
     patience: Deadline,
     told: Callable[[str], object] = lambda _: None,
 ) -> Promotion:
-    """Return what becomes of a request; a gateway has to take it within some time."""
+    """Return what becomes of a request; a gateway has to take it within some time.
+
+    Raises:
+        ClusterError: The ledger cannot be read; the gateway may go on all the same.
+    """
+    trouble = Deadline.after(_TROUBLE)
     while found.state in _OPEN and not stop.is_set():
         before = len(found.steps)
-        found = next(reversed(_new(link, found, _LOOK)), found)
+        try:
+            found = next(reversed(_new(link, found, _LOOK)), found)
+        except ClusterError:
+            if found.state == PromotionStage.ASKED.value or trouble.over:
+                told(_UNSEEN)
+                raise
+            stop.wait(_AGAIN)
+            continue
+        trouble = Deadline.after(_TROUBLE)
         for each in found.steps[before:]:
             told(each.step)
         if found.state == PromotionStage.ASKED.value and patience.over:

@@ -1,0 +1,85 @@
+"""Whoever asks for a promotion follows it, also while the target is silent for a moment."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import pytest
+
+from towpath.gateway.promotion import promotion_requests
+from towpath.gateway.promotion.promotion_requests import ask
+from towpath.ledger.entries import Promotion, PromotionStage, PromotionStep
+from towpath.ledger.link import OpenLink
+from towpath.model.errors import ClusterError
+from towpath.model.nouns import LinkName
+
+LINK = LinkName("l")
+AWAY = ClusterError("target: away")
+
+
+@dataclass
+class Ledger:
+    """A ledger whose gateway takes a request, reaches a step, and is done; it fails now and then.
+
+    Attributes:
+        answers: What each look finds: a state, or an error.
+    """
+
+    answers: list[PromotionStage | ClusterError]
+    asked: Promotion | None = None
+    looked: int = field(default=0)
+
+    def usable(self) -> bool:
+        return True
+
+    def append(self, entries: list[Promotion]) -> None:
+        (self.asked,) = entries
+
+    def read(self, *_: Any, **__: Any) -> list[Promotion]:
+        found = self.answers[min(self.looked, len(self.answers) - 1)]
+        self.looked += 1
+        if isinstance(found, ClusterError):
+            raise found
+        assert self.asked is not None
+        return [replace(self.asked, state=found.value, gateway="g").reached(PromotionStep.NEAR, 1)]
+
+
+@dataclass
+class Link:
+    """A link with such a ledger."""
+
+    ledger: Ledger
+    name: LinkName = LINK
+
+    def look(self) -> None:
+        """Find nothing new."""
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(promotion_requests, "_AGAIN", 0.01)
+
+
+def asked(answers: list[PromotionStage | ClusterError]) -> tuple[Promotion, list[str]]:
+    told: list[str] = []
+    link = cast("OpenLink", Link(Ledger(answers)))
+    return ask(link, (), threading.Event(), dry_run=False, told=told.append), told
+
+
+def test_a_target_that_is_silent_while_a_gateway_works_is_waited_for() -> None:
+    done, told = asked([PromotionStage.RUNNING, AWAY, AWAY, PromotionStage.PROMOTED])
+    assert (done.state, told) == (PromotionStage.PROMOTED, [PromotionStep.NEAR])
+
+
+@pytest.mark.parametrize("before", [[], [PromotionStage.RUNNING]])
+def test_one_that_stays_away_is_told_with_where_to_look(
+    before: list[PromotionStage | ClusterError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(promotion_requests, "_TROUBLE", 0.05)
+    told: list[str] = []
+    link = cast("OpenLink", Link(Ledger([*before, AWAY])))
+    with pytest.raises(ClusterError, match="away"):
+        ask(link, (), threading.Event(), dry_run=False, told=told.append)
+    assert "`towpath history FILE` tells it once the target answers" in told[-1]
