@@ -101,7 +101,7 @@ def test_a_row_names_its_topic_and_partition() -> None:
             assert rows is not None
             there[topic, number] = rows.tolist()
     assert there == {("a", 0): [0], ("a", 1): [2, 4], ("b", 0): [3], ("b", 1): [1]}
-    with pytest.raises(RowError, match="a row names partition 1; topic b has 1"):
+    with pytest.raises(RowError, match="a row names partition 1; topic b has 1: leave the column"):
         batch.partitions("b", None, 1, 0)
 
 

@@ -79,7 +79,7 @@ def shout(text: str) -> str:
 
 
 def clean(frame: DataFrame) -> DataFrame:
-    made = F.udf(shout, StringType(), useArrow=False)(F.col("value").cast("string"))
+    made = F.udf(shout, StringType())(F.col("value").cast("string"))
     return frame.select("key", made.alias("value"), "timestamp")
 """
 

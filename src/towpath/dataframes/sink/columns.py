@@ -66,7 +66,10 @@ class RowBatch:
             return found
         given = self.given if picked is None else self.given[picked]
         if int(given.max(initial=NOWHERE)) >= count:
-            raise RowError(f"a row names partition {given.max()}; topic {topic} has {count}")
+            raise RowError(
+                f"a row names partition {given.max()}; topic {topic} has {count}: leave the column"
+                " `partition` out, and keys choose it"
+            )
         return np.where(given == NOWHERE, found, given)
 
 

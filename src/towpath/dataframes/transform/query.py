@@ -40,6 +40,8 @@ _PASSING = re.compile(
     r"|MapPartitions|BroadcastHashJoin|BroadcastNestedLoopJoin)"
 )
 """Steps of a plan that keep each row in its task, and rows in their order."""
+_ARROW_FUNCTIONS = "spark.sql.execution.pythonUDF.arrow.enabled"
+"""Setting of Spark that needs pandas; without, functions of Python get rows all the same."""
 _JOINS = "Broadcast"
 _RECORDS = "BatchScan"
 """How the step of a plan begins that reads records."""
@@ -100,6 +102,8 @@ class LinkQuery:
             PySparkLogger.getLogger(name).disabled = True
         # A lookup that is broadcast is planned at once, so that its plan can be looked at.
         spark.conf.set("spark.sql.adaptive.enabled", "false")
+        if importlib.util.find_spec("pandas") is None:  # or PySpark warns of each function
+            spark.conf.set(_ARROW_FUNCTIONS, "false")
 
     def of(self, frame: DataFrame) -> DataFrame:
         """Return what the query makes of records.
