@@ -6,7 +6,9 @@ import importlib.util
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -145,7 +147,8 @@ class LinkQuery:
             return self._spark.sql(self._wanted.sql)
         if self._function is None:
             return frame.select(*_KEPT)
-        made = self._function(frame)
+        with _quietly():
+            made = self._function(frame)
         if not isinstance(made, DataFrame):
             raise LinkQueryError(
                 self._key, f"returns {type(made).__name__}, must return a DataFrame"
@@ -192,7 +195,8 @@ class LinkQuery:
         module = importlib.util.module_from_spec(spec)
         sys.modules[_MODULE] = module
         try:
-            spec.loader.exec_module(module)
+            with _quietly():
+                spec.loader.exec_module(module)
         except (Exception, SystemExit) as error:  # noqa: BLE001, whatever the file of the user does
             raise LinkQueryError(
                 self._key, (self._line_of(error) or f"{path}: ") + _raised(error)
@@ -200,6 +204,14 @@ class LinkQuery:
         # Workers have no such module, so what it defines is sent to them.
         cast("Any", cloudpickle).register_pickle_by_value(module)
         return cast("Callable[[DataFrame], object]", getattr(module, name))
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Silence what PySpark warns of a function with type hints where pandas is missing."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Cannot infer the eval type", UserWarning)
+        yield
 
 
 def _raised(error: BaseException) -> str:
