@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from towpath.cluster.data.client import Client
@@ -22,6 +22,7 @@ from towpath.groups.reading import Log
 from towpath.groups.sync import Decide, GroupSync
 from towpath.groups.unread import Found, PassedOver, count_records, unread_text
 from towpath.ledger.link import OpenLink
+from towpath.model.groups import ClientGroup
 from towpath.model.nouns import Side, TargetOffset, TopicName, TopicPartition
 from towpath.settings import GroupsConfig
 
@@ -37,6 +38,7 @@ class CutSync(GroupSync):
 
     Attributes:
         passed_over: What groups of `may_skip` have not read, as of the last look.
+        among_others: Groups of `may_skip` with the mirror topics that have records of others.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class CutSync(GroupSync):
         self._may_skip, self._others = may_skip, others or {}
         self._here: dict[str, TranslatedGroup] = {}
         self.passed_over: tuple[PassedOver, ...] = ()
+        self.among_others: tuple[tuple[ClientGroup, CutTopic], ...] = ()
         self._mirror_ends: dict[TopicName, CutTopic | None] = {}
 
     def unread(self) -> tuple[PassedOver, ...]:
@@ -103,6 +106,7 @@ class CutSync(GroupSync):
                 self._mirror_ends[topic] = replace(each, ends=known) if whole else None
         found = self._unread(source, given)
         self.passed_over = tuple(each for each in found if each.group.name in self._may_skip)
+        self.among_others = tuple(self._among_others(given, source))
         unread = by_client(each for each in found if each.group.name not in self._may_skip)
 
         def decided(view: TargetView) -> list[GroupPosition]:
@@ -142,6 +146,17 @@ class CutSync(GroupSync):
 
     def _known(self, name: str, source: SourceView) -> KnownGroup:
         return KnownGroup(last=self._memory.of(name), ids=source.ids)
+
+    def _among_others(
+        self, groups: Iterable[TranslatedGroup], source: SourceView
+    ) -> Iterator[tuple[ClientGroup, CutTopic]]:
+        for each in groups:
+            if each.group.group.name in self._may_skip:
+                here = {tp.topic for tp in self._reading_here(each, source).commits}
+                for topic in sorted(here & self._mirror_ends.keys()):
+                    mirror = self._mirror_ends[topic]
+                    if mirror is not None and mirror.others:
+                        yield each.group.group, mirror
 
     def _to_remember(self, report: SyncReport) -> SyncReport:
         groups = (

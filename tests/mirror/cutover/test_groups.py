@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.ledger.books import opened
 from tests.support.ledger.standings import ROW
+from towpath.groups.at_cut import CutTopic
 from towpath.groups.group_snapshots import group_entry
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome, SyncReport
 from towpath.groups.unread import PassedOver
@@ -16,6 +17,7 @@ from towpath.ledger.entries import Gap
 from towpath.ledger.offsets import Exactness, TranslatedOffset
 from towpath.mirror.cutover.cuts import cuts
 from towpath.mirror.cutover.groups_left import (
+    among_others,
     left_reading,
     open_transactions,
     skipped,
@@ -26,7 +28,13 @@ from towpath.mirror.cutover.groups_left import (
 from towpath.mirror.cutover.readers import Moved, ReadingGroup
 from towpath.model.errors import UnreachableError
 from towpath.model.groups import ClientGroup, GroupKind
-from towpath.model.nouns import LinkName, SourceOffset, TargetOffset, TopicPartition
+from towpath.model.nouns import (
+    LinkName,
+    SourceOffset,
+    TargetOffset,
+    TopicName,
+    TopicPartition,
+)
 from towpath.model.reasons import Reason, ReasonCode
 
 LINK = LinkName("l")
@@ -222,6 +230,15 @@ def test_what_is_unread_ends_a_cutover_through_a_query_unless_that_is_meant() ->
         " the rest"
     ]
     assert to_read([other], {"mail"}) == []
+
+
+def test_a_place_among_records_of_others_is_told() -> None:
+    topic = CutTopic(mirror=TopicName("clean"), ends={}, others="that clients wrote")
+    [note] = among_others([(GROUP, topic)])
+    assert str(note) == (
+        "group billing: it goes on at the end of clean, which also has records that clients wrote;"
+        " that is meant (--may-skip)"
+    )
 
 
 def test_groups_that_are_left_behind_are_told_with_what_they_do() -> None:

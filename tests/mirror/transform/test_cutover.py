@@ -211,6 +211,31 @@ def _groups_go_on_behind_the_cut(
 
 
 @pytest.mark.soak
+def test_no_place_is_exact_where_a_query_sends_records_to_another_topic(
+    link: TransformedLink, here: Here
+) -> None:
+    rest, reader = f"{link.topic}.rest", f"{link.topic}-reader"
+    create_topic(link.source.bootstrap, rest, 2)
+    sql = "select key, value, partition, if(partition = 1, 'REST', topic) as topic from records"
+    topics, groups = {"include": [link.topic, rest]}, {"include": [reader]}
+    file = link.write({"sql": sql.replace("REST", rest)}, topics=topics, groups=groups)
+    link.produced(range(20))
+    assert here.run(str(file), "--until-caught-up").code == 0
+    for partition in (0, 1):
+        commit(link.source.bootstrap, reader, link.topic, partition, 10)
+    ended = here("cutover", str(file), *NOW)
+    assert ended.code == 3, ended.said
+    what = "also has records of other topics, as the query may send them there"
+    assert f"{link.clean} {what}" in " ".join(ended.out.split())
+    assert committed(link.target, reader, link.clean, range(2)) == {}
+    ended = here("cutover", str(file), *NOW, "--may-skip", reader)
+    assert ended.code == 0, ended.said
+    assert f"it goes on at the end of {link.clean}, which {what}" in " ".join(ended.out.split())
+    ends = {n: end_offsets(link.target.bootstrap, link.clean, n)[1] for n in range(2)}
+    assert committed(link.target, reader, link.clean, range(2)) == ends
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_a_cutover_that_is_killed_places_groups_once(
     link: TransformedLink, here: Here, tmp_path: Path

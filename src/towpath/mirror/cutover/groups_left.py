@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from towpath.groups.at_cut import by_client
+from towpath.groups.at_cut import CutTopic, by_client
 from towpath.groups.group_standings import PASSING, SETTLED
 from towpath.groups.model import GroupPosition, SyncReport
 from towpath.groups.unread import PassedOver, group_texts, unread_text
@@ -12,6 +12,7 @@ from towpath.ledger.books import LinkBooks
 from towpath.mirror.cutover.readers import ReadingGroup
 from towpath.model.amounts import counted, shortened
 from towpath.model.findings import Note
+from towpath.model.groups import ClientGroup
 from towpath.model.reasons import Reason, ReasonCode
 
 _PASSES_AWAY = frozenset({ReasonCode.GROUP_MAY_EXPIRE, ReasonCode.GROUP_NOT_RENEWED})
@@ -98,6 +99,18 @@ def unread(found: Iterable[PassedOver], may_skip: Collection[str]) -> tuple[list
         if group.name in may_skip
     ]
     return trouble, notes
+
+
+def among_others(found: Iterable[tuple[ClientGroup, CutTopic]]) -> list[Note]:
+    """Return notes on groups that are meant to pass over records of others."""
+    return [
+        Note(
+            str(group),
+            f"it goes on at the end of {topic.mirror}, which also has records {topic.others}; that"
+            " is meant (--may-skip)",
+        )
+        for group, topic in found
+    ]
 
 
 def to_read(found: Iterable[PassedOver], may_skip: Collection[str]) -> list[str]:

@@ -14,6 +14,7 @@ from towpath.groups.sync import GroupSync
 from towpath.groups.unread import PassedOver, look_at_unread
 from towpath.ledger.link import OpenLink, open_link
 from towpath.mirror.cutover.groups_left import (
+    among_others,
     left_reading,
     open_transactions,
     skipped,
@@ -144,6 +145,7 @@ class CutoverGroups:
         report, may_skip = self._report, self._cut.may_skip
         if isinstance(sync, CutSync):
             _, report.skipped = unread(sync.passed_over, may_skip)
+            report.skipped += among_others(sync.among_others)
             return
         trouble, report.skipped = skipped(look_at_unread(link, seen.positions), may_skip)
         report.trouble += trouble
