@@ -205,6 +205,9 @@ def test_rows_go_to_topics_of_the_link_alone(link: TransformedLink, here: Here) 
     assert told == [(link.topic, 2), (link.topic, 2)]
     link.write({"sql": query.format("'elsewhere'")}, topics=topics)
     link.produced([1])
+    tried = here.on_spark("transform", "test", str(file))
+    assert tried.code == 1
+    assert "a run would stop at these records: a row names topic elsewhere, which" in tried.said
     ended = here.run(str(file), "--until-caught-up", "--output", "json")
     assert ended.code == 3
     [row] = [each for each in ended.json["partitions"] if each["error"]]

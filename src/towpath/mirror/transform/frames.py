@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from towpath.engine.failure import of_spark
-from towpath.model.errors import ConfigError
+from towpath.model.errors import ConfigError, TowpathError
 from towpath.settings import LinkConfig, TransformConfig, problem_at
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from towpath.model.nouns import TopicId, TopicPartition
 
 T = TypeVar("T")
+_ANY_NUMBER = 1 << 30
+"""More partitions than any topic has."""
 
 
 class TransformFrames:
@@ -89,16 +91,19 @@ class TransformFrames:
         Raises:
             ConfigError: The query is wrong.
             SparkLostError: The JVM is gone.
-            TowpathError: A record does not get through the query, or cannot be read.
+            TowpathError: A record does not get through the query, or cannot be read, or a row that
+                the query makes cannot be a record.
         """
         from towpath.engine.border import border  # noqa: PLC0415, it needs Spark
 
         try:
             with border():
                 frame = self._frame(job)
-                return frame.toArrow(), self._made(frame).toArrow()
+                before, after = frame.toArrow(), self._made(frame).toArrow()
         except RuntimeError as error:
             raise of_spark(error) from error
+        _require_records(after, job.names)
+        return before, after
 
     def doubts(self) -> QueryDoubts:
         """Return why the query may make other records of the same ones another time.
@@ -164,6 +169,28 @@ class TransformFrames:
             if self._config.transform is None:
                 place = ("topics", "partitions")
             raise ConfigError((problem_at(self._file, place, error.text),)) from None
+
+
+def _require_records(rows: pa.Table, names: Mapping[str, str]) -> None:
+    """Raise if rows cannot be records of the link, as `run` would.
+
+    How many partitions mirror topics have is not known here.
+
+    Raises:
+        TowpathError: A row cannot be one.
+    """
+    from towpath.dataframes.errors import RowError  # noqa: PLC0415, it needs Spark
+    from towpath.dataframes.sink.columns import row_batch  # noqa: PLC0415, likewise
+    from towpath.dataframes.sink.task import RowRoutes  # noqa: PLC0415, likewise
+
+    topic = None if "topic" in rows.column_names else next(iter(names), "")
+    routes = RowRoutes(names, keyless=0)
+    try:
+        for batch in rows.to_batches():
+            for _ in routes.parted(row_batch(batch, topic), lambda _: _ANY_NUMBER, 0):
+                pass
+    except RowError as error:
+        raise TowpathError(f"a run would stop at these records: {error}") from None
 
 
 def known_as(wanted: TransformConfig) -> str:

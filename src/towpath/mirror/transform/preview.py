@@ -46,19 +46,20 @@ def preview(config: LinkConfig, file: Path, spark: Any, limit: int) -> Preview:
     Raises:
         ClusterError: The source cannot be read.
         ConfigError: The query is wrong, or there are no records.
+        TowpathError: A record does not get through the query.
     """
     frames = TransformFrames(spark, config, file)
     frames.check()
-    ranges = list(_latest(config, limit))
+    names, ranges = _latest(config, limit)
     if not ranges:
         text = "no topic that it names has a record"
         raise ConfigError((ConfigProblem("topics.include", text),))
-    before, after = frames.both(frames.job(ranges, {}))
+    before, after = frames.both(frames.job(ranges, names))
     return Preview(_rows(before.to_pylist()), _rows(after.to_pylist()))
 
 
-def _latest(config: LinkConfig, limit: int) -> Iterable[Any]:
-    """Yield a range for each partition that has records, with its share of the offsets."""
+def _latest(config: LinkConfig, limit: int) -> tuple[dict[str, str], list[Any]]:
+    """Return the topics, and a range for each partition that has records with its share of them."""
     with ExitStack() as stack:
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
         topics = {n: i for n, i in source.topics.describe().items() if config.topics.takes(i)}
@@ -66,14 +67,15 @@ def _latest(config: LinkConfig, limit: int) -> Iterable[Any]:
         ends = source.offsets.latest(tps, committed=True)
         starts = source.offsets.earliest(tps)
     held = {tp: ends[tp] - starts[tp] for tp in tps if tp in ends and tp in starts}
-    left = limit
+    left, ranges = limit, []
     full = sorted((tp for tp, count in held.items() if count), key=lambda tp: (held[tp], tp))
     for number, tp in enumerate(full):
         share = min(held[tp], -(-left // (len(full) - number)))
         left -= share
         if share:
             at = TransformedPosition(topics[tp.topic].id, ends[tp] - share)
-            yield range_of(tp, topics[tp.topic].id, at, ends[tp])
+            ranges.append(range_of(tp, topics[tp.topic].id, at, ends[tp]))
+    return {str(name): str(name) for name in topics}, ranges
 
 
 def _rows(rows: Iterable[Row]) -> list[Row]:
