@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -63,19 +65,18 @@ class SparkJobs(WatchedProcess):
 
 
 def measure(arena: Arena, data: Prepared, topic: str, home: Path) -> list[dict[str, Any]]:
-    """Measure all jobs of both, in turn, after one of each that does not count."""
+    """Measure all jobs of both by turns, after one of each that does not count."""
     found = []
-    for who in WHO:
-        with SparkJobs(who, arena, home) as jobs:
-            for number in range(ROUNDS + 1):
-                for work in WORKS:
-                    copy = f"{topic}.{who}.{work}.{number}"
-                    arena.create(arena.target, copy, data.data.partitions)
-                    run = _measured(arena, jobs, data, (work, topic, copy))
-                    arena.delete(arena.target, copy)
-                    tell(f"{who}, {work}: {run}")
-                    if number:
-                        found.append({"who": who, "work": work, "round": number, **run})
+    with ExitStack() as stack:
+        both = {who: stack.enter_context(SparkJobs(who, arena, home)) for who in WHO}
+        for number, work, who in product(range(ROUNDS + 1), WORKS, WHO):
+            copy = f"{topic}.{who}.{work}.{number}"
+            arena.create(arena.target, copy, data.data.partitions)
+            run = _measured(arena, both[who], data, (work, topic, copy))
+            arena.delete(arena.target, copy)
+            tell(f"{who}, {work}: {run}")
+            if number:
+                found.append({"who": who, "work": work, "round": number, **run})
     return found
 
 
