@@ -15,6 +15,7 @@ from towpath.gateway.config_section import gateway_section, require_adoptable
 from towpath.gateway.gateway_counts import GatewayMeter, measured
 from towpath.gateway.gateway_processes import serve_together, this_process
 from towpath.gateway.json_outputs import GatewayJson, RelayedNodeJson
+from towpath.gateway.link_clusters import require_clusters
 from towpath.gateway.mirror_watch import MirrorWatch
 from towpath.gateway.promotion.promotion_thread import PromotionThread
 from towpath.gateway.relayed_nodes import shown
@@ -41,6 +42,8 @@ def gateway(file: LinkFile, *, output: OutputOption = Output.TEXT) -> int:
         behind = look(config)
         require_adoptable(section, behind.brokers)
         with open_link(config) as link:
+            if behind.away is None:
+                require_clusters(link)
             ended = asyncio.run(_serve(link, section, behind, stop, process or 0))
     counts = ended.counts
     said = f"stopped: {counts.all} connections, {counts.ended} ended by the gateway"
