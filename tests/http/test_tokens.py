@@ -65,6 +65,7 @@ def test_large_bodies_and_those_of_unknown_length_are_not_read() -> None:
         {"groups": []},
         {"groups": ["a,b"]},
         {"gone": "--dry-run"},
+        {"batch": "--dry-run"},
         {"dry_run": "perhaps"},
     ],
 )

@@ -18,8 +18,10 @@ from towpath.gateway.promotion.promotion_requests import ask, withdraw
 from towpath.ledger.entries import Promotion, PromotionStage, PromotionStep
 from towpath.ledger.link import open_link
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.nouns import TopicName
 from towpath.runbook import pointers
 from towpath.settings import load
+from towpath.settings.sections.gateway import GatewayConfig
 
 _MOVED = frozenset({PromotionStage.PROMOTED.value, PromotionStage.REVERTED.value})
 _DONE = _MOVED | {PromotionStage.TOLD.value}
@@ -45,6 +47,10 @@ _Topics = Annotated[
     str | None,
     typer.Option(metavar="TOPIC,..", help="Only these topics; by default all of the link."),
 ]
+_Batch = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Only the topics of this batch, from `gateway.batches`."),
+]
 _Groups = Annotated[
     str | None,
     typer.Option(
@@ -69,6 +75,7 @@ def promote(
     file: LinkFile,
     *,
     topics: _Topics = None,
+    batch: _Batch = None,
     groups: _Groups = None,
     dry_run: _DryRun = False,
     gone: _Gone = None,
@@ -76,41 +83,62 @@ def promote(
 ) -> int:
     """Let the gateway move topics, and the groups that read them, to the target."""
     del output  # `show` reads it from the arguments
-    return _asked(file, topics, gone, _groups_of(groups), dry_run=dry_run, back=False)
+    return _asked(file, (topics, batch), gone, _groups_of(groups), dry_run=dry_run, back=False)
 
 
 def revert(
     file: LinkFile,
     *,
     topics: _Topics = None,
+    batch: _Batch = None,
     dry_run: _DryRun = False,
     gone: _Gone = None,
     output: OutputOption = Output.TEXT,
 ) -> int:
     """Let the gateway move promoted topics, and the groups that read them, back to the source."""
     del output  # `show` reads it from the arguments
-    return _asked(file, topics, gone, (), dry_run=dry_run, back=True)
+    return _asked(file, (topics, batch), gone, (), dry_run=dry_run, back=True)
 
 
 def _groups_of(said: str | None) -> tuple[str, ...]:
     return tuple(map(str, topics_of(said, "--groups")))
 
 
+def _named(topics: str | None, batch: str | None, section: GatewayConfig) -> tuple[TopicName, ...]:
+    """Return the topics that the options name, none for all.
+
+    Raises:
+        ConfigError: They name none, or both a batch and topics.
+    """
+    names = topics_of(topics)
+    if batch is None:
+        return names
+    why = ""
+    if names:
+        why = "names topics by itself: leave `--topics` out"
+    elif batch not in section.batches:
+        known = ", ".join(section.batches) or "none"
+        why = f"{batch!r} is not in `gateway.batches` of the file, which has {known}"
+    if why:
+        raise ConfigError((ConfigProblem("--batch", why),))
+    return section.batches[batch]
+
+
 def _asked(
     file: Path,
-    topics: str | None,
+    which: tuple[str | None, str | None],
     gone: str | None,
     groups: tuple[str, ...],
     *,
     dry_run: bool,
     back: bool,
 ) -> int:
-    names = topics_of(topics)
     config = load(file)
     section = gateway_section(config)
+    names = _named(*which, section)
     if groups and (names or not section.reads_target):
         why = (
-            "names groups that move before their topics: leave `--topics` out"
+            "names groups that move before their topics: leave `--topics` and `--batch` out"
             if names
             else "needs `gateway.reads: target`; otherwise groups move with their topics"
         )

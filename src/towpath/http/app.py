@@ -39,7 +39,7 @@ _Wait: TypeAlias = Annotated[
 _Wanted: TypeAlias = Annotated[MoveRequest | None, Body()]
 _NO_BODY = (
     "the body is missing: send a JSON object (Content-Type: application/json) with `topics`,"
-    " `groups`, `dry_run` or `gone`; {} moves all topics of the link"
+    " `batch`, `groups`, `dry_run` or `gone`; {} moves all topics of the link"
 )
 _Flag: TypeAlias = Annotated[bool, Query()]
 
@@ -154,6 +154,8 @@ def _options(wanted: MoveRequest) -> list[str]:
     found = ["--dry-run"] if wanted.dry_run else []
     if wanted.topics is not None:
         found.append(f"--topics={','.join(wanted.topics)}")
+    if wanted.batch is not None:
+        found.append(f"--batch={wanted.batch}")
     if wanted.groups is not None:
         found.append(f"--groups={','.join(wanted.groups)}")
     if wanted.gone is not None:

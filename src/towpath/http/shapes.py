@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from towpath.model.json_shapes import JsonOutput, shape
+from towpath.settings.sections.gateway import BATCH
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 """Names of topics (`org.apache.kafka.common.internals.Topic`)."""
@@ -37,6 +38,8 @@ class MoveRequest(BaseModel):
         None
     )
     """Only these topics; by default all of the link."""
+    batch: Annotated[str, Field(pattern=BATCH)] | None = None
+    """Only the topics of this batch, from `gateway.batches`."""
     groups: Annotated[list[Annotated[str, AfterValidator(_group)]], Field(min_length=1)] | None = (
         None
     )

@@ -33,6 +33,7 @@ def test_new_ids_go_to_promoted_topics_and_those_of_before_a_restart_too(
         create_topic(link.source.bootstrap, f"{link.name}.{name}", PARTITIONS)
         for name in ("early", "later", "java")
     )
+    link.gateway = link.gateway.replace("hold:", f"batches: {{first: [{early}, {java}]}}, hold:")
     run, gateway = link.run_inside(), served(link)
     traffic = Transactions(link.gateway.split("'")[1])
     clients = [MovingClient(link.folder, each, "transact", f"{link.name}-{each}", java)
@@ -42,7 +43,7 @@ def test_new_ids_go_to_promoted_topics_and_those_of_before_a_restart_too(
             produce(link.source.bootstrap, topic, [Record(b"k", b"%d" % n) for n in range(30)])
         copied = lambda: all(end(link.target, each) >= 30 for each in (early, later, java))  # noqa: E731
         wait_until(copied, f"the run copies: {run.said}", 240)
-        promoted(here, link, "--topics", f"{early},{java}")
+        promoted(here, link, "--batch", "first")
         new, old, unused = (
             traffic.producer(f"{link.name}-{name}") for name in ("new", "old", "unused")
         )

@@ -8,13 +8,18 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from towpath.model.nouns import TopicName
 from towpath.settings.address import check_address, host_and_port, listen_address
+from towpath.settings.problems import not_empty
 from towpath.settings.sections.listener_tls import ListenerTls
 from towpath.settings.sections.topics import Count
 from towpath.settings.shape import Section
 from towpath.settings.times import LIKE, parse_time
 from towpath.settings.units import Duration, Size, between
 
+BATCH = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+"""Names of batches."""
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _ANY = "0.0.0.0", "::"  # noqa: S104, addresses that a file may name
 
 _WAYS = "hand", "auto"
@@ -28,6 +33,14 @@ def _bootstrap(value: str) -> str:
 
 def _node(value: str) -> str:
     return check_address(value, "kafka.example:9093")
+
+
+def _topic(value: str) -> str:
+    if not _TOPIC.fullmatch(value):
+        raise ValueError(
+            f"{value[:60]!r} is no name of a topic, such as orders.v1; name each topic"
+        )
+    return value
 
 
 def _pattern(value: str) -> str:
@@ -105,6 +118,17 @@ class GatewayConfig(Section):
         " `auto` does it once every member of the groups and every idempotent producer has come to"
         " the gateway, and nothing has forbidden it for a minute; a time such as"
         " 2025-01-31T08:00:00Z does it then, or as soon as nothing forbids it.",
+    )
+
+    batches: Mapping[
+        Annotated[str, Field(pattern=BATCH)],
+        Annotated[
+            tuple[Annotated[TopicName, AfterValidator(_topic)], ...], AfterValidator(not_empty)
+        ],
+    ] = Field(
+        {},
+        description="Source topics that move together, by a name for `towpath promote --batch NAME`"
+        " and `towpath revert --batch NAME`. A topic is in one batch at most.",
     )
 
     reads: Literal["source", "target"] = Field(
@@ -190,6 +214,18 @@ class GatewayConfig(Section):
     def reads_target(self) -> bool:
         """Whether clients read mirror topics before these are promoted."""
         return self.reads == "target"
+
+    @model_validator(mode="after")
+    def _parts_topics(self) -> Self:
+        seen: dict[TopicName, str] = {}
+        for name, topics in self.batches.items():
+            for topic in topics:
+                if seen.setdefault(topic, name) != name:
+                    raise ValueError(
+                        f"`batches` has topic {topic} in {seen[topic]} and in {name}; it moves with"
+                        " one of them"
+                    )
+        return self
 
     @model_validator(mode="after")
     def _adopts_all(self) -> Self:
