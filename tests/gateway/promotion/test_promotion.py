@@ -107,6 +107,8 @@ def go_there(link: Link, here: Here, traffic: Traffic, seen: Moved, *groups: str
     shown = here("link", "show", str(link.file), "-o", "json").json
     (row,) = shown["topics"]
     assert (row["promoted"], row["reasons"], len(shown["link"]["gateways"])) == (True, [], 1)
+    rows = here("status", str(link.file), "-o", "json").json["partitions"]
+    assert {each["state"] for each in rows} == {"promoted"}
     metrics = link.gateway.split("'")[-2]
     wait_until(
         lambda: Scrape(metrics).get("towpath_gateway_promoted_topics") == 1,

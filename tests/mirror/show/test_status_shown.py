@@ -119,6 +119,15 @@ def test_what_failed_over_is_not_still_to_be_copied() -> None:
     assert link_as_json(seen)["totals"]["lag_records"] == 5
 
 
+def test_what_a_gateway_promoted_is_called_so() -> None:
+    moved = row("payments", State.PROMOTED, lag=3)
+    shown = as_text(link_picture(replace(SEEN, rows=(moved, row("a", State.BEHIND, lag=5)))), 160)
+    assert any("» promoted" in each for each in shown)
+    assert any("copied; lag 5 (" in each for each in shown)
+    assert "3 offsets of the source, of what was promoted, will not be copied" in shown
+    assert moved.why == "payments-0: offsets 10 to 12 not copied when it was promoted"
+
+
 def test_what_was_stopped_by_hand_is_told_apart_from_lag() -> None:
     stopped = row("payments", State.STOPPED_BY_HAND, lag=3)
     shown = as_text(link_picture(replace(SEEN, rows=(stopped, row("a", State.BEHIND, lag=5)))), 160)

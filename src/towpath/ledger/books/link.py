@@ -121,6 +121,8 @@ class LinkBooks:
     """Groups as they were seen last, by their names at the source, as far as they were read."""
     moved_groups: set[str] = field(default_factory=set)
     """Groups that a gateway has moved to the target: their offsets there are their own."""
+    promoted: set[TopicName] = field(default_factory=set)
+    """The topics that gateways moved to the target, and not back under the name of this link."""
     changes: dict[str, RecordChange] = field(default_factory=dict)
     """What digests of changes stand for."""
     ids: IdBooks = field(default_factory=IdBooks)
@@ -327,13 +329,16 @@ class LinkBooks:
                 self.of(entry.tp).take(entry)
 
     def _pass(self, entry: ReadEntry) -> None:
-        """Pass what concerns who runs now, and gateways, but for the groups that these moved."""
+        """Pass what concerns who runs now, and gateways, but for what these moved."""
         if not isinstance(entry, Promoted):
             return
+        topics = [TopicName(each.topic) for each in entry.topics]
         if entry.back:
             self.moved_groups.difference_update(entry.groups)
+            self.promoted.difference_update(topics)
         else:
             self.moved_groups.update(entry.groups)
+            self.promoted.update(topics)
 
     def _identify(self, entry: LinkIdentity | Created) -> None:
         if isinstance(entry, Created):

@@ -16,6 +16,7 @@ _LOOKS = {
     State.BEHIND: ("→", "cyan"),
     State.CAUGHT_UP: ("✓", "green"),
     State.FAILED_OVER: ("»", "blue"),
+    State.PROMOTED: ("»", "blue"),
     State.STOPPED_BY_HAND: ("■", "blue"),
     State.EXCLUDED: ("-", "dim"),
 }

@@ -20,9 +20,12 @@ def cutovers(rows: Iterable[PartitionStatus]) -> str:
         return ""
     last = readable(max(row.cut.at for row in cut if row.cut is not None))
     own = sum(row.clients_own for row in cut)
+    is_promoted = all(row.state is State.PROMOTED for row in cut)
     if not own:
-        return f"{counted(len(cut), 'partition')} cut over on {last}"
-    return f"{count(own)} offsets behind the cutover of {last} are the clients' own"
+        what = "promoted" if is_promoted else "cut over"
+        return f"{counted(len(cut), 'partition')} {what} on {last}"
+    what = "promotion" if is_promoted else "cutover"
+    return f"{count(own)} offsets behind the {what} of {last} are the clients' own"
 
 
 def left_at_source(rows: Iterable[PartitionStatus]) -> str:
@@ -32,7 +35,11 @@ def left_at_source(rows: Iterable[PartitionStatus]) -> str:
     if not left:
         return ""
     states = {row.state for row in rows}
-    what = {State.FAILED_OVER: "failed over", State.STOPPED_BY_HAND: "was stopped by hand"}
+    what = {
+        State.FAILED_OVER: "failed over",
+        State.PROMOTED: "was promoted",
+        State.STOPPED_BY_HAND: "was stopped by hand",
+    }
     words = " or ".join(word for state, word in what.items() if state in states)
     return f"{counted(left, 'offset')} of the source, of what {words}, will not be copied"
 

@@ -26,13 +26,15 @@ class State(StrEnum):
     """Somebody paused the topic or the link."""
     FAILED_OVER = "failed over"
     """Clients write to the mirror topic, or are about to: nothing more is copied."""
+    PROMOTED = "promoted"
+    """A gateway moved the topic: clients write to the mirror topic, and nothing more is copied."""
     STOPPED_BY_HAND = "stopped by hand"
     """Somebody stopped the topic for good: nothing more is copied until it is taken up again."""
     EXCLUDED = "excluded"
     """The file no longer asks for its topic."""
 
 
-OVER = frozenset({State.FAILED_OVER, State.STOPPED_BY_HAND})
+OVER = frozenset({State.FAILED_OVER, State.PROMOTED, State.STOPPED_BY_HAND})
 """States in which nothing more is copied, whatever the source has."""
 
 
@@ -185,6 +187,7 @@ class PartitionStatus:
         first, last = self.source_end, self.source_end + self.lag_records - 1
         words = {
             State.FAILED_OVER: "not copied when it failed over",
+            State.PROMOTED: "not copied when it was promoted",
             State.STOPPED_BY_HAND: "not copied, as the topic is stopped",
         }
         left = words.get(self.state, "not yet copied")

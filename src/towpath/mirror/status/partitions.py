@@ -243,12 +243,14 @@ def _with_pause(row: PartitionStatus, pause: Pause | None) -> PartitionStatus:
 
 
 def with_state(row: PartitionStatus, books: LinkBooks) -> PartitionStatus:
-    """Return the row, marked as failed over or stopped if its topic or link is."""
+    """Return the row, marked as failed over, promoted or stopped if its topic or link is."""
     closed = books.closed(row.topic)
     if closed is None:
         return row
-    by_hand = closed.state in {LinkStage.STOPPED, LinkStage.REMOVED}
-    return replace(row, state=State.STOPPED_BY_HAND if by_hand else State.FAILED_OVER)
+    if closed.state in {LinkStage.STOPPED, LinkStage.REMOVED}:
+        return replace(row, state=State.STOPPED_BY_HAND)
+    is_promoted = closed.state == LinkStage.FAILED_OVER and row.topic in books.promoted
+    return replace(row, state=State.PROMOTED if is_promoted else State.FAILED_OVER)
 
 
 def _state(lag: int, error: str, *, started: bool) -> State:
