@@ -281,7 +281,15 @@ def test_who_committed_for_other_groups_alone_forbids_nothing(
 
 
 @pytest.mark.parametrize(
-    ("group", "partition"), [("", 0), ("g", 3), ("orders-service", 17), ("grüße", 23)]
+    ("group", "partition"),
+    [
+        ("", 0),
+        ("g", 3),
+        ("orders-service", 17),
+        ("grüße", 23),
+        ("reads-1-exactly", 32),
+        ("polygenelubricants", 0),
+    ],
 )
 def test_the_partition_of_a_groups_offsets_is_known(group: str, partition: int) -> None:
     assert offsets_partition(group, 50) == partition

@@ -323,14 +323,15 @@ def groups_by_place(
 def offsets_partition(group: str, count: int) -> int:
     """Return the partition of `__consumer_offsets` that keeps a group's offsets.
 
-    It is Java's `String.hashCode`, without its sign, by their number (Kafka's
-    `GroupMetadataManager.partitionFor`).
+    It is the amount of Java's `String.hashCode` by their number (Kafka's `partitionFor` of groups,
+    by `Utils.abs`, which makes 0 of the lowest number).
     """
     number = 0
     units = group.encode("utf-16-be")
     for at in range(0, len(units), 2):
         number = (31 * number + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
-    return (number & 0x7FFFFFFF) % count
+    amount = min(number, (1 << 32) - number)
+    return amount % count if amount < 1 << 31 else 0
 
 
 def lags(
