@@ -7,19 +7,24 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.clients.gateways import adopted, begin_clients, come_and_move, promoted, served
+from tests.support.clients.gateways import (
+    INFORMED,
+    adopted,
+    begin_clients,
+    come_and_move,
+    java_come_and_move,
+    served,
+)
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.clients.moving_java import JavaTraffic, configs_of
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
-from tests.support.kafka import create_topic, wait_until
+from tests.support.kafka import create_topic
 from tests.support.links import Link, end
 from tests.support.network.proxy import Proxy
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(900)]
 BOTH = ["classic", "consumer"]
-INFORMED = ("Connect to", "Disconnected", "_ALL_BROKERS_DOWN")
-"""What librdkafka tells of an address that leads nowhere for a moment."""
 
 
 def proxied(link: Link) -> SharedCluster:
@@ -39,14 +44,7 @@ def test_running_java_clients_come_and_move(
     groups = {f"{link.name}-{each}": configs_of(each) for each in protocols}
     clients = JavaTraffic(link.folder, version, topic, groups)
     try:
-        clients.start(bootstrap)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
-        address.close()
-        gateway = served(link)
-        clients.go_on()
-        promoted(here, link)
-        begun = end(link.source, topic)
-        clients.go_on()
+        gateway, begun = java_come_and_move(link, here, clients, run, bootstrap, [address])
         gateway.kill9()
         served(link)
         clients.go_on()

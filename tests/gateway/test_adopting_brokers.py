@@ -9,11 +9,13 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from tests.support.clients.gateways import (
+    INFORMED,
     adopting_all,
     all_read_by,
     another,
     bootstrap_of,
     go_on,
+    java_come_and_move,
     promoted,
     served,
 )
@@ -27,8 +29,6 @@ from tests.support.network.proxy import Proxy
 from towpath.dev import ports
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(900)]
-INFORMED = ("Connect to", "Disconnected", "_ALL_BROKERS_DOWN")
-"""What librdkafka tells of an address that leads nowhere for a moment."""
 
 
 @pytest.fixture
@@ -69,16 +69,9 @@ def test_java_clients_of_three_brokers_are_taken_over(
     run = link.run_inside()
     clients = JavaTraffic(link.folder, version, topic, {link.name: configs_of("classic")})
     try:
-        clients.start(link.source.through("PROXIED").bootstrap)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
-        for proxy in proxies:
-            proxy.close()
-        served(link)
-        clients.go_on()
-        promoted(here, link)
-        begun = end(link.source, topic)
-        clients.go_on()
-        assert end(link.source, topic) == begun, "nothing came to the source any more"
+        java_come_and_move(
+            link, here, clients, run, link.source.through("PROXIED").bootstrap, proxies
+        )
         sent = clients.end()
     finally:
         clients.kill()

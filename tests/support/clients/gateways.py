@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tests.support.clients.moving import PARTITIONS, Read, Traffic
+from tests.support.clients.moving_java import JavaTraffic
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.copying.inside import RunInside
 from tests.support.here import Here
@@ -20,6 +21,9 @@ from towpath.dev.broker import LocalCluster
 from towpath.mirror.failback.failback import failback
 from towpath.mirror.failback.request import FailbackRequest
 from towpath.settings import load
+
+INFORMED = ("Connect to", "Disconnected", "_ALL_BROKERS_DOWN")
+"""What librdkafka tells of an address that leads nowhere for a moment."""
 
 
 def served(link: Link, *faults: str) -> Program:
@@ -144,6 +148,33 @@ def come_and_move(
     assert end(link.source, topic) == begun, gateway.said
     traffic.end_writing()
     all_read(traffic, sum(traffic.sent.values()), classic, new)
+
+
+def java_come_and_move(
+    link: Link,
+    here: Here,
+    clients: JavaTraffic,
+    run: RunInside,
+    bootstrap: str,
+    addresses: Sequence[Proxy],
+) -> tuple[Program, int]:
+    """Take over running Java clients with the source's addresses, promote, and let them go on.
+
+    Returns:
+        The gateway, and where the topic ended at the source when it moved.
+    """
+    topic = clients.topic
+    clients.start(bootstrap)
+    wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+    for each in addresses:
+        each.close()
+    gateway = served(link)
+    clients.go_on()
+    promoted(here, link)
+    begun = end(link.source, topic)
+    clients.go_on()
+    assert end(link.source, topic) == begun, "nothing came to the source any more"
+    return gateway, begun
 
 
 def all_read(traffic: Traffic, total: int, *groups: str) -> None:

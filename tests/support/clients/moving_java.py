@@ -121,7 +121,7 @@ class JavaTraffic:
         groups: Mapping[str, dict[str, str]],
         configs: dict[str, str] | None = None,
     ) -> None:
-        self._topic, more = topic, configs or {}
+        self.topic, more = topic, configs or {}
         self._writers = [
             MovingClient(folder, version, "write", str(number), topic, more) for number in range(2)
         ]
@@ -160,7 +160,7 @@ class JavaTraffic:
 
     def end(self) -> Traffic:
         """End the producers, and the members once they have read all; return what was sent."""
-        traffic = Traffic("", self._topic)
+        traffic = Traffic("", self.topic)
         for each in self._writers:
             each.stop()
             traffic.sent[int(each.name)] = each.number("SENT")
