@@ -9,19 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towpath.groups.at_cut import (
-    CutTopic,
-    KnownGroup,
-    at_cut,
-    by_client,
-    remembered,
-    unread_at_source,
-)
+from towpath.groups.at_cut import CutTopic, KnownGroup, at_cut, remembered, unread_at_source
 from towpath.groups.decide import TranslatedGroup, decide
 from towpath.groups.group_snapshots import group_entry
 from towpath.groups.model import GroupPosition, GroupReport, PositionOutcome
 from towpath.groups.observe_groups import SourceGroup, TargetView
-from towpath.groups.unread import unread_text
+from towpath.groups.unread import by_client, unread_text
 from towpath.ledger.entries import SeenGroup
 from towpath.model.groups import ClientGroup, Commit
 from towpath.model.nouns import LinkName, TargetOffset, TopicId, TopicName, TopicPartition

@@ -6,26 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from towpath.mirror.connect.load import check, notes, pairs
+from tests.support.copying.connect_file import written
+from towpath.mirror.connect.load import check, notes
 from towpath.settings import check as check_any
 from towpath.settings.connect_files import is_connect
 
-INPUT = {"seed_brokers": '["a:9092"]', "topics": '["orders"]', "consumer_group": '"mover"'}
-OUTPUT = {"seed_brokers": '["b:9092"]'}
 REGISTRY = '{url: "http://one:8081"}'
 OTHER = '{url: "http://two:8081"%s}'
-
-
-def written(folder: Path, ins: dict[str, str], outs: dict[str, str], more: str = "") -> Path:
-    def lines(fields: dict[str, str]) -> str:
-        return "".join(f"    {key}: {value}\n" for key, value in fields.items() if value)
-
-    path = folder / "connect.yaml"
-    path.write_text(
-        f"input:\n  redpanda_migrator:\n{lines(INPUT | ins)}"
-        f"output:\n  redpanda_migrator:\n{lines(OUTPUT | outs)}{more}"
-    )
-    return path
 
 
 ACCEPTED = {
@@ -316,109 +303,6 @@ def test_what_is_wrong_is_told_where_it_stands(tmp_path: Path, case: str) -> Non
     [problem] = check(written(tmp_path, ins, outs))
     assert problem.sentence == told
     assert problem.spot is not None
-
-
-BESIDE = {
-    "cache_resources: [{label: c}]\n": (
-        "cache_resources: is for processors that Towpath does not have"
-    ),
-    "redpanda: {seed_brokers: [a]}\n": "redpanda: is Redpanda's enterprise block",
-    "pipeline: {processors: [{sleep: {}}]}\n": "pipeline.processors[0]: sleep is not known here",
-    "pipeline: {processors: [{mapping: 'root = 5'}]}\n": (
-        "pipeline.processors[0].mapping: `root = ...` changes records; only `deleted()`"
-    ),
-    "pipeline: {processors: [{rate_limit: {}}]}\n": (
-        "pipeline.processors[0]: rate_limit is not known here; `towpath rate` and"
-    ),
-    "pipeline: {processors: [{branch: {}}]}\n": (
-        "pipeline.processors[0]: branch is not known here; `changes` of our file has drop rules and"
-        " headers (docs/changes.md), and its `transform` takes a query of Spark SQL"
-    ),
-    "metrics: {prometheus: {}, mapping: 'root = this'}\n": (
-        "metrics.mapping: is not known here: metrics have their names"
-    ),
-    "metrics: {statsd: {address: a}}\n": (
-        "metrics.statsd: is not offered: metrics are served for Prometheus"
-    ),
-    "metrics: {prometheus: {push_url: 'http://a'}}\n": (
-        "metrics.prometheus.push_url: is not offered: metrics are served for Prometheus"
-    ),
-    "http: {basic_auth: {enabled: true}}\n": "http.basic_auth.enabled: is not offered: who can",
-    "http: {cert_file: a.pem}\n": "http.cert_file: is not offered: metrics are served as plain",
-    "logger: {file: {path: a.log}}\n": "logger.file.path: is not offered: logs go to standard",
-    "tracer: {jaeger: {}}\n": "tracer: is not known here; metrics and events tell",
-    "buffer: {memory: {}}\n": "buffer: would lose the order and the positions of records",
-    "logger: {level: LOUD}\n": "logger.level: 'LOUD' is not one of OFF",
-}
-
-
-DEFAULTS = """
-http:
-  enabled: true
-  address: 0.0.0.0:4195
-  root_path: /benthos
-  debug_endpoints: false
-  cert_file: ""
-  key_file: ""
-  cors: {enabled: false, allowed_origins: [], allowed_headers: [], allowed_methods: []}
-  basic_auth:
-    enabled: false
-    realm: restricted
-    username: ""
-    password_hash: ""
-    algorithm: sha256
-    salt: ""
-input:
-  label: ""
-  redpanda_migrator: {seed_brokers: ["a:9092"], topics: [orders], consumer_group: mover}
-buffer: {none: {}}
-pipeline: {threads: -1, processors: []}
-output:
-  label: ""
-  redpanda_migrator: {seed_brokers: ["b:9092"]}
-input_resources: []
-cache_resources: []
-logger:
-  level: INFO
-  format: logfmt
-  add_timestamp: false
-  level_name: level
-  timestamp_name: time
-  message_name: msg
-  static_fields: {"@service": redpanda-connect}
-  file: {path: "", rotate: false, rotate_max_age_days: 0}
-metrics:
-  prometheus:
-    use_histogram_timing: false
-    histogram_buckets: []
-    summary_quantiles_objectives:
-      - {quantile: 0.5, error: 0.05}
-    add_process_metrics: false
-    add_go_metrics: false
-    push_url: ""
-    push_interval: ""
-    push_job_name: benthos_push
-    push_basic_auth: {username: "", password: ""}
-    file_output_path: ""
-  mapping: ""
-tracer: {none: {}}
-shutdown_delay: 0s
-shutdown_timeout: 20s
-"""
-
-
-def test_a_file_with_all_defaults_is_taken(tmp_path: Path) -> None:
-    path = tmp_path / "connect.yaml"
-    path.write_text(DEFAULTS)
-    assert is_connect(path)  # though its sections stand on one line
-    assert check_any(path) == ()
-    assert pairs(path) == ("default",)
-
-
-@pytest.mark.parametrize("more", BESIDE)
-def test_what_is_not_offered_is_refused_by_its_name(tmp_path: Path, more: str) -> None:
-    [problem] = check(written(tmp_path, {}, {}, more))
-    assert problem.sentence.startswith(BESIDE[more])
 
 
 def test_other_inputs_are_named(tmp_path: Path) -> None:
