@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -12,13 +11,11 @@ from typing_extensions import TypedDict
 
 from towpath.model.json_shapes import JsonOutput, shape
 from towpath.settings.sections.gateway import BATCH
-
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-"""Names of topics (`org.apache.kafka.common.internals.Topic`)."""
+from towpath.settings.sections.topics import LEGAL
 
 
 def _topic(value: str) -> str:
-    if not _TOPIC.fullmatch(value):
+    if not LEGAL.fullmatch(value):
         raise ValueError("is no name of a topic")
     return value
 

@@ -12,14 +12,13 @@ from towpath.model.nouns import TopicName
 from towpath.settings.address import check_address, host_and_port, listen_address
 from towpath.settings.problems import not_empty
 from towpath.settings.sections.listener_tls import ListenerTls
-from towpath.settings.sections.topics import Count
+from towpath.settings.sections.topics import LEGAL, Count
 from towpath.settings.shape import Section
 from towpath.settings.times import LIKE, parse_time
 from towpath.settings.units import Duration, Size, between
 
 BATCH = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """Names of batches."""
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _ANY = "0.0.0.0", "::"  # noqa: S104, addresses that a file may name
 
 _WAYS = "hand", "auto"
@@ -36,7 +35,7 @@ def _node(value: str) -> str:
 
 
 def _topic(value: str) -> str:
-    if not _TOPIC.fullmatch(value):
+    if not LEGAL.fullmatch(value):
         raise ValueError(
             f"{value[:60]!r} is no name of a topic, such as orders.v1; name each topic"
         )

@@ -37,7 +37,8 @@ Count = NewType("Count", int)
 
 _TOPIC = "topic"
 _WHOLE = "{topic}"
-_LEGAL = re.compile(r"[A-Za-z0-9._-]{1,249}")
+LEGAL = re.compile(r"[A-Za-z0-9._-]{1,249}")
+"""Names of topics (`org.apache.kafka.common.internals.Topic`)."""
 MOST_PARTITIONS = 100_000
 _MOST_REPLICAS = 2**15 - 1
 """Upper bound of a replication factor: the protocol has two bytes for it."""
@@ -62,7 +63,7 @@ def template(text: str) -> str:
         template_of(text)
         return text
     around = PLACEHOLDER.sub("", text)
-    if around and not _LEGAL.fullmatch(around):
+    if around and not LEGAL.fullmatch(around):
         raise ValueError(
             f"{text!r}: beside placeholders such as {_WHOLE} a topic name has letters, digits, '.',"
             " '_' and '-' only"
@@ -234,7 +235,7 @@ class TopicsConfig(TopicSelection):
         renaming = _renaming(self.rename, self.include)
         name = renaming.name(topic)
         why = ""
-        if not _LEGAL.fullmatch(name):
+        if not LEGAL.fullmatch(name):
             why = "is longer than 249 characters" if len(name) > 249 else "has illegal characters"
         elif name in {".", ".."}:
             why = "is not allowed by Kafka"
