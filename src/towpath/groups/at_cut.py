@@ -15,7 +15,7 @@ from towpath.groups.observe_groups import SourceGroup
 from towpath.groups.unread import Counting, Found, PassedOver
 from towpath.ledger.entries import SeenGroup, SeenPosition
 from towpath.ledger.offsets import NOWHERE, Exactness, TranslatedOffset
-from towpath.model.groups import ClientGroup, Commit
+from towpath.model.groups import Commit
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicId, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 
@@ -39,6 +39,14 @@ class CutTopic:
     ends: Mapping[int, TargetOffset]
     was_cut: bool = False
     others: str = ""
+
+    def ending(self, ends: Mapping[TopicPartition, int]) -> CutTopic | None:
+        """Return the topic with these log ends; one that is unknown leaves it without places."""
+        places = {number: TopicPartition(self.mirror, number) for number in self.ends}
+        if not ends.keys() >= {*places.values()}:
+            return None
+        known = {number: TargetOffset(ends[at]) for number, at in places.items()}
+        return replace(self, ends=known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,11 +219,3 @@ def remembered(
 
 def _offset(commit: Commit | None) -> int:
     return commit.offset if commit is not None else NOWHERE
-
-
-def by_client(found: Iterable[PassedOver]) -> dict[ClientGroup, tuple[PassedOver, ...]]:
-    """Return what groups have not read, by group."""
-    rows: dict[ClientGroup, list[PassedOver]] = {}
-    for each in found:
-        rows.setdefault(each.group, []).append(each)
-    return {group: tuple(theirs) for group, theirs in rows.items()}

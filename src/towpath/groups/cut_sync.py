@@ -11,7 +11,6 @@ from towpath.groups.at_cut import (
     CutTopic,
     KnownGroup,
     at_cut,
-    by_client,
     remembered,
     unread_at_source,
 )
@@ -20,7 +19,7 @@ from towpath.groups.model import GroupPosition, SyncReport
 from towpath.groups.observe_groups import SourceGroup, SourceView, TargetView, source_now
 from towpath.groups.reading import Log
 from towpath.groups.sync import Decide, GroupSync
-from towpath.groups.unread import Found, PassedOver, count_records, unread_text
+from towpath.groups.unread import Found, PassedOver, by_client, count_records, unread_text
 from towpath.ledger.link import OpenLink
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import Side, TargetOffset, TopicName, TopicPartition
@@ -96,14 +95,7 @@ class CutSync(GroupSync):
         given = list(groups)
         self._here = {each.group.group.name: each for each in given}
         for topic, each in self._mirror_ends.items():
-            if each is not None:
-                ends = {n: TopicPartition(each.mirror, n) for n in each.ends}
-                known = {
-                    n: TargetOffset(target.ends[to]) for n, to in ends.items() if to in target.ends
-                }
-                # One that does not tell its end leaves the topic without places.
-                whole = len(known) == len(ends)
-                self._mirror_ends[topic] = replace(each, ends=known) if whole else None
+            self._mirror_ends[topic] = None if each is None else each.ending(target.ends)
         found = self._unread(source, given)
         self.passed_over = tuple(each for each in found if each.group.name in self._may_skip)
         self.among_others = tuple(self._among_others(given, source))

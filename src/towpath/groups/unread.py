@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 
 from towpath.cluster.data.client import Client
 from towpath.groups.model import GroupPosition
@@ -115,12 +114,18 @@ def count_records(log: Log, first: int, end: int) -> Found:
     return found, records, True
 
 
+def by_client(found: Iterable[PassedOver]) -> dict[ClientGroup, tuple[PassedOver, ...]]:
+    """Return what groups have not read, by group."""
+    rows: dict[ClientGroup, list[PassedOver]] = {}
+    for each in found:
+        rows.setdefault(each.group, []).append(each)
+    return {group: tuple(theirs) for group, theirs in rows.items()}
+
+
 def group_texts(found: Iterable[PassedOver]) -> dict[ClientGroup, str]:
     """Return by group how many records it would pass over, and which."""
     ordered = sorted(found, key=lambda each: (each.group, each.tp))
-    return {
-        group: _text(tuple(rows)) for group, rows in groupby(ordered, key=lambda each: each.group)
-    }
+    return {group: _text(rows) for group, rows in by_client(ordered).items()}
 
 
 def unread_text(rows: Iterable[PassedOver]) -> str:

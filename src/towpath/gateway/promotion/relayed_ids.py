@@ -30,7 +30,7 @@ class RelayedIds:
     def __init__(self, at: PromotionResources) -> None:
         self._at = at
         self._written = time.monotonic()
-        self._cleaned: float | None = None
+        self._clean_at = self._written
 
     def learn(self) -> None:
         """Take in what gateways before this one saw."""
@@ -74,12 +74,12 @@ class RelayedIds:
     def _clean(self) -> None:
         """Remove old entries; of several gateways, that is for the one that began first."""
         now, book = time.monotonic(), self._at.book
-        if book.rank or (self._cleaned is not None and now - self._cleaned < _ANEW):
+        if now < self._clean_at or book.rank:
             return
         self._tell(
             [Removed(RelayedId.kind, each.link, each.about()) for each in book.relayed_old()]
         )
-        self._cleaned = now
+        self._clean_at = now + _ANEW
 
     def _tell(self, entries: Sequence[Entry]) -> None:
         for first in range(0, len(entries), _PIECE):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
-from towpath.groups.at_cut import CutTopic, by_client
+from towpath.groups.at_cut import CutTopic
 from towpath.groups.group_standings import PASSING, SETTLED
 from towpath.groups.model import GroupPosition, SyncReport
-from towpath.groups.unread import PassedOver, group_texts, unread_text
+from towpath.groups.unread import PassedOver, by_client, group_texts, unread_text
 from towpath.ledger.books import LinkBooks
 from towpath.mirror.cutover.readers import ReadingGroup
 from towpath.model.amounts import counted, shortened
@@ -64,19 +64,13 @@ def skipped(found: Iterable[PassedOver], may_skip: Collection[str]) -> tuple[lis
         found: Unread records that the source has and the target lacks.
         may_skip: Names of the groups of which the user says that this is meant.
     """
-    texts = group_texts(found)
-    trouble = [
-        f"{group}: {text}; let its clients read them at the source first, or add --may-skip"
-        f" {group.name} to cut over all the same"
-        for group, text in texts.items()
-        if group.name not in may_skip
-    ]
-    notes = [
-        Note(str(group), f"{text}; that is meant (--may-skip)")
-        for group, text in texts.items()
-        if group.name in may_skip
-    ]
-    return trouble, notes
+    return _told(
+        group_texts(found),
+        may_skip,
+        "let its clients read them at the source first, or add --may-skip {group} to cut over all"
+        " the same",
+        "; that is meant (--may-skip)",
+    )
 
 
 def unread(found: Iterable[PassedOver], may_skip: Collection[str]) -> tuple[list[str], list[Note]]:
@@ -86,15 +80,25 @@ def unread(found: Iterable[PassedOver], may_skip: Collection[str]) -> tuple[list
         found: What groups have not read at the source, of a link whose records go through a query.
         may_skip: Names of the groups of which the user says that this is meant.
     """
-    texts = {group: unread_text(rows) for group, rows in by_client(found).items()}
+    return _told(
+        {group: unread_text(rows) for group, rows in by_client(found).items()},
+        may_skip,
+        "let its clients read them first, or add --may-skip {group} to let it go on behind them",
+        ", and goes on behind them; that is meant (--may-skip)",
+    )
+
+
+def _told(
+    texts: Mapping[ClientGroup, str], may_skip: Collection[str], instead: str, meant: str
+) -> tuple[list[str], list[Note]]:
+    """Return the texts with what to do, and as notes where the user says that it is meant."""
     trouble = [
-        f"{group}: {text}; let its clients read them first, or add --may-skip {group.name} to let"
-        " it go on behind them"
+        f"{group}: {text}; {instead.format(group=group.name)}"
         for group, text in texts.items()
         if group.name not in may_skip
     ]
     notes = [
-        Note(str(group), f"{text}, and goes on behind them; that is meant (--may-skip)")
+        Note(str(group), f"{text}{meant}")
         for group, text in texts.items()
         if group.name in may_skip
     ]

@@ -23,8 +23,9 @@ from towpath.mirror.transform import proof as through_query
 from towpath.mirror.transform.frames import TransformFrames, known_as
 from towpath.mirror.transform.run import begin
 from towpath.mirror.transform.run import run as transform
+from towpath.mirror.verify.scope import Scope
 from towpath.mirror.verify.verdict import PartitionVerdict
-from towpath.mirror.verify.verify import Scope, verify
+from towpath.mirror.verify.verify import verify
 from towpath.model.nouns import Side, TopicPartition
 from towpath.plan.lease import Lease
 from towpath.settings import LinkConfig

@@ -13,8 +13,8 @@ from towpath.mirror.run.reconcile import Reconciled
 from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.staying.staying import Staying
 from towpath.mirror.verify.schema_proof import SchemaProof
+from towpath.mirror.verify.scope import Scope
 from towpath.mirror.verify.verdict import PartitionVerdict
-from towpath.mirror.verify.verify import Scope
 from towpath.model.errors import TowpathError
 from towpath.model.findings import Note
 from towpath.model.nouns import TopicName

@@ -20,7 +20,7 @@ from towpath.mirror.status.transaction_watch import with_open_transactions
 from towpath.mirror.status.twin_lag import TwinLag
 from towpath.mirror.status.unread import with_unread
 from towpath.mirror.verify.changes import undefined
-from towpath.mirror.verify.comparing import compare, compared, joined
+from towpath.mirror.verify.comparing import compare, joined
 from towpath.mirror.verify.deletions import TargetDeletions, parted
 from towpath.mirror.verify.gone import Gone, missing_records
 from towpath.mirror.verify.observed import Observed
@@ -40,8 +40,6 @@ from towpath.model.errors import ConfigError, ConfigProblem, LedgerError
 from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.settings import LinkConfig
 from towpath.topics.at_risk import Risks, at_risk
-
-__all__ = ["Scope", "compared", "read_books", "verify"]
 
 
 def verify(
