@@ -49,7 +49,7 @@ def _require_readable_target(config: LinkConfig) -> None:
             why = (
                 "is `target`, and a connection of a client leads to both clusters then; a login"
                 f" (`{side}.sasl`) is good for one. Leave it at `source`, or give the gateway"
-                f" listeners of both clusters without SASL (docs/gateway.md)"
+                f" listeners of both clusters without SASL (docs/read-from-target.md)"
             )
             problems.append(ConfigProblem("gateway.reads", why))
     if config.target.tls is not None and config.target.tls.cert is not None:
