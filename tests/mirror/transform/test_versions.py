@@ -14,7 +14,7 @@ from tests.support.kafka import create_topic, wait_for
 from tests.support.program import Program, environment
 from tests.support.transformed_link import QUERY, TransformedLink, through_query
 from towpath.dev.broker import LocalCluster
-from towpath.mirror.transform.proof_verdict import VALUES_NOT
+from towpath.mirror.transform.proof.verdict import VALUES_NOT
 
 pytestmark = [
     pytest.mark.broker,

@@ -28,7 +28,7 @@ from towpath.mirror.show.status_picture import unstable
 from towpath.mirror.show.verify_json import hexadecimal, report, schemas_as_json
 from towpath.mirror.show.verify_shapes import VerifyJson
 from towpath.mirror.status.open_transaction import oldest
-from towpath.mirror.transform.proof import verify as verify_transformed
+from towpath.mirror.transform.proof.verify import verify as verify_transformed
 from towpath.mirror.verify.schema_proof import SchemaProof
 from towpath.mirror.verify.schemas import proving
 from towpath.mirror.verify.scope import EVERY_TOPIC, Scope

@@ -19,8 +19,8 @@ from towpath.mirror.cutover.cuts import cuts, cuts_through_query
 from towpath.mirror.run.progress import RunProgress, Wishes
 from towpath.mirror.run.run import run
 from towpath.mirror.status.partition_status import PartitionStatus
-from towpath.mirror.transform import proof as through_query
 from towpath.mirror.transform.frames import TransformFrames, known_as
+from towpath.mirror.transform.proof import verify as through_query
 from towpath.mirror.transform.run import begin
 from towpath.mirror.transform.run import run as transform
 from towpath.mirror.verify.scope import Scope

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
     from towpath.cluster.admin.transactions import ProducerEpoch
     from towpath.compare.row_sums import RowLook
-    from towpath.dataframes.transform.job import TransformJob, TransformRange
+    from towpath.dataframes.transform.job import TransformJob
+    from towpath.dataframes.transform.job import TransformRange as TransformRange  # noqa: PLC0414, told on
     from towpath.dataframes.transform.proving import RangeMade
-    from towpath.dataframes.transform.query import LinkQuery, QueryDoubts
+    from towpath.dataframes.transform.query import LinkQuery
+    from towpath.dataframes.transform.query import QueryDoubts as QueryDoubts  # noqa: PLC0414, told on
     from towpath.ledger.transformed import TransformedPosition
     from towpath.model.nouns import TopicId, TopicPartition
 

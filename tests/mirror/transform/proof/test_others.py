@@ -10,7 +10,7 @@ from towpath.compare.written_rows import WrittenRows
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.transformed import TransformedPosition
 from towpath.mirror.cutover.cuts import cuts_through_query
-from towpath.mirror.transform.proof_others import (
+from towpath.mirror.transform.proof.others import (
     FoundOthers,
     borders_of,
     foreign,

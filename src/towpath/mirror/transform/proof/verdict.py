@@ -3,175 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
-from towpath.compare.listed_rows import Allowed, ListedRows, compare_lists
-from towpath.compare.row_sums import Pair, RowList, RowSum
+from towpath.compare.listed_rows import ListedRows, compare_lists
+from towpath.compare.row_sums import Pair
 from towpath.compare.work import Comparison, Counts, RecordDifference
 from towpath.ledger.transformed import TransformedPosition
-from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.status.transformed import DROPPED, READ
-from towpath.mirror.transform.proof_others import FoundOthers, Others
+from towpath.mirror.transform.proof.others import Others
+from towpath.mirror.transform.proof.stand import ProofStand
+from towpath.mirror.transform.proof.sums import Proof, agrees, compared_pairs
 from towpath.mirror.verify.surplus import OtherWriter
 from towpath.mirror.verify.verdict import PartitionVerdict, Verdict
 from towpath.model.amounts import counted
 from towpath.model.digest import Digest
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.nouns import TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.runtime.clock import readable
 
-MOST_LISTED = 4_000_000
-"""Rows of a pair beyond which they are not compared one by one."""
 VALUES_NOT = "positions compared, values not"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProofStand:
-    """What is known of a source partition before its records are compared.
-
-    Attributes:
-        row: Its status.
-        position: Its position, `None` if nothing was ever read.
-        first: The source offset from which on records are made again, -1 if none are.
-        since: The source offset from which on records are to be compared.
-        earliest: Where the source begins, -1 if unknown.
-        never: Why the query makes other records each time, "" if it does not.
-        other_query: Whether its last records went through another query than that of the file.
-        python: Whether the query calls Python.
-        joins: Whether the query reads other data.
-        source_compacts: Whether the source topic is compacted, or may be.
-        target_compacts: The same for a mirror topic of the link.
-        shortened: Target partitions that do not begin at offset 0.
-        unsettled: Target partitions in which a transaction stays open.
-        shared: Whether others may write to mirror topics.
-        told: Whether what belongs to no partition is told with this one.
-        mirrors: Mirror topics whose other writers are told with this partition.
-        reached: Mirror topics that may have records of it.
-    """
-
-    row: PartitionStatus
-    position: TransformedPosition | None
-    first: int
-    since: int
-    earliest: int
-    never: str = ""
-    other_query: bool = False
-    python: bool = False
-    joins: bool = False
-    source_compacts: bool = False
-    target_compacts: bool = False
-    shortened: frozenset[TopicPartition] = frozenset()
-    unsettled: frozenset[TopicPartition] = frozenset()
-    shared: bool = False
-    told: bool = False
-    mirrors: frozenset[TopicName] = frozenset()
-    reached: frozenset[TopicName] = frozenset()
-
-    @property
-    def front(self) -> bool:
-        """Whether the target may have records from before those that are made again."""
-        return self.position is not None and self.first > self.position.first
-
-    def allowed(self, tp: TopicPartition) -> Allowed:
-        """Return why rows may be missing on one side, in a target partition."""
-        return Allowed(self.front, tp in self.shortened, self.source_compacts, self.target_compacts)
-
-
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """What has to be looked at again.
-
-    Attributes:
-        made: How many rows to leave out of what the query makes, by pair.
-        there: The same of what is on the target.
-        lists: Pairs whose rows are wanted one by one.
-    """
-
-    made: Mapping[Pair, int] = field(default_factory=dict)
-    there: Mapping[Pair, int] = field(default_factory=dict)
-    lists: frozenset[Pair] = frozenset()
-
-    @property
-    def pairs(self) -> frozenset[Pair]:
-        """All pairs that are looked at again."""
-        return frozenset((*self.made, *self.there, *self.lists))
-
-
-@dataclass(slots=True)
-class Proof:
-    """What was found of all pairs.
-
-    Attributes:
-        read: How many records of each source partition went through the query again.
-        made: What it made of them.
-        there: What is on the target.
-        rest: Both without what one side no longer has, of the pairs where that matters.
-        lists: Both row by row, where sums differ.
-        bytes: Bytes that were read on the target.
-        untimed: Whether a broker of the target sets timestamps.
-        beside: Records that the link did not write.
-    """
-
-    read: Mapping[TopicPartition, int] = field(default_factory=dict)
-    made: dict[Pair, RowSum] = field(default_factory=dict)
-    there: dict[Pair, RowSum] = field(default_factory=dict)
-    rest: dict[Pair, tuple[RowSum, RowSum]] = field(default_factory=dict)
-    lists: dict[Pair, tuple[RowList, RowList]] = field(default_factory=dict)
-    bytes: int = 0
-    untimed: bool = False
-    beside: FoundOthers = field(default_factory=FoundOthers)
-
-    def take(
-        self, made: Mapping[Pair, RowSum], there: Mapping[Pair, RowSum], wanted: Needed | None
-    ) -> None:
-        """Take up what a look has found."""
-        if wanted is None:
-            self.made, self.there = dict(made), dict(there)
-            return
-        for pair in wanted.pairs:
-            both = made.get(pair, RowSum()), there.get(pair, RowSum())
-            if pair in wanted.lists:
-                self.lists[pair] = both[0].rows, both[1].rows
-            else:
-                self.rest[pair] = both
-
-    def pairs(self, source: TopicPartition) -> list[Pair]:
-        """Return the pairs of a source partition."""
-        return sorted(pair for pair in {*self.made, *self.there} if pair[0] == source)
-
-    def both(self, pair: Pair) -> tuple[RowSum, RowSum]:
-        """Return the sums of a pair."""
-        return self.made.get(pair, RowSum()), self.there.get(pair, RowSum())
-
-    def timed(self, pair: Pair) -> bool:
-        """Whether the timestamps of a pair can be compared."""
-        return not self.untimed and not self.both(pair)[0].untimed
-
-    def digests(self, pair: Pair) -> tuple[Digest, Digest]:
-        """Return the digests of what must be equal."""
-        both = self.rest.get(pair) or self.both(pair)
-        timed = self.timed(pair)
-        made, there = (each.timed if timed else each.plain for each in both)
-        return made, there
-
-
-def needs(proof: Proof, stands: Mapping[TopicPartition, ProofStand]) -> Needed:
-    """Return what must be looked at again, nothing if what was found says all."""
-    made, there, lists = dict[Pair, int](), dict[Pair, int](), set[Pair]()
-    for tp, stand in stands.items():
-        for pair in _compared(proof, tp, stand):
-            here, to = proof.both(pair)
-            if pair in proof.lists or _agrees(proof, pair):
-                continue
-            looked = pair in proof.rest or stand.source_compacts or stand.target_compacts
-            if not looked and to.count > here.count and stand.front:
-                there[pair] = to.count - here.count
-            elif not looked and here.count > to.count and pair[1] in stand.shortened:
-                made[pair] = here.count - to.count
-            elif here.count + to.count <= MOST_LISTED:
-                lists.add(pair)
-    return Needed(made, there, frozenset(lists))
 
 
 def verdict_of(stand: ProofStand, proof: Proof, *, may_delete: bool = False) -> PartitionVerdict:
@@ -183,22 +34,6 @@ def verdict_of(stand: ProofStand, proof: Proof, *, may_delete: bool = False) -> 
         may_delete: Whether the target is meant to keep less than the source.
     """
     return _Judging(stand, proof, may_delete=may_delete).verdict()
-
-
-def _compared(proof: Proof, tp: TopicPartition, stand: ProofStand) -> Iterator[Pair]:
-    if stand.first >= 0:
-        yield from (pair for pair in proof.pairs(tp) if pair[1] not in stand.unsettled)
-
-
-def _agrees(proof: Proof, pair: Pair) -> bool:
-    """Whether the sums of a pair say that its rows are equal."""
-    made, there = proof.digests(pair)
-    if made != there:
-        return False
-    if pair in proof.rest:
-        return True
-    here, to = proof.both(pair)
-    return here.count == to.count
 
 
 def _made_of(comparison: Comparison) -> Iterator[str]:
@@ -292,7 +127,7 @@ class _Judging:
 
     def _values(self, at: TransformedPosition) -> None:
         stand, proof = self._stand, self._proof
-        for pair in _compared(proof, stand.row.tp, stand):
+        for pair in compared_pairs(proof, stand.row.tp, stand):
             self._pair(pair)
         self._differences()
         self._left(at)
@@ -302,7 +137,7 @@ class _Judging:
         here, to = proof.both(pair)
         if not proof.timed(pair):
             counts.untimed += here.count
-        if _agrees(proof, pair):
+        if agrees(proof, pair):
             counts.equal += min(here.count, to.count)
             counts.expired += max(0, to.count - here.count)
             counts.deleted += max(0, here.count - to.count)
@@ -432,7 +267,7 @@ class _Judging:
         stand, proof = self._stand, self._proof
         made = there = Digest()
         rows = 0
-        for pair in _compared(proof, stand.row.tp, stand):
+        for pair in compared_pairs(proof, stand.row.tp, stand):
             one, other = proof.digests(pair)
             made, there = made.then(one), there.then(other)
             rows += proof.both(pair)[0].count

@@ -13,8 +13,10 @@ from towpath.compare.row_sums import RowCollector, RowLook, RowSum
 from towpath.ledger.entries import Cut
 from towpath.ledger.transformed import TransformedPosition, decode, encode
 from towpath.mirror.status.partition_status import PartitionStatus, State
-from towpath.mirror.transform.proof_others import FoundOthers
-from towpath.mirror.transform.proof_verdict import Needed, Proof, ProofStand, needs, verdict_of
+from towpath.mirror.transform.proof.others import FoundOthers
+from towpath.mirror.transform.proof.stand import ProofStand
+from towpath.mirror.transform.proof.sums import Needed, Proof, needs
+from towpath.mirror.transform.proof.verdict import verdict_of
 from towpath.mirror.verify.verdict import PartitionVerdict, Verdict
 from towpath.model.nouns import (
     LinkName,
