@@ -1,5 +1,5 @@
 """`python -m towpath`."""
 
-from towpath.cli.main import run
+from towpath.start import run
 
 run()

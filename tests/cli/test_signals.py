@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -39,9 +40,9 @@ def hang_up() -> Iterator[None]:
     signal.signal(signal.SIGHUP, before)
 
 
-def played(program: str) -> subprocess.CompletedProcess[bytes]:
+def played(program: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     """Run a Python program that signals itself."""
-    command = [sys.executable, "-c", program]
+    command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, env=environment(), capture_output=True, check=False, timeout=60)
 
 
@@ -210,6 +211,34 @@ def link_file(silent: SilentBroker, folder: Path) -> str:
         f"source: {side}\ntarget: {side}\nlink: l\ntopics: {{include: [t], rename: c}}\n"
     )
     return str(file)
+
+
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+from importlib.metadata import EntryPoint
+
+class Interrupter:
+    def find_spec(self, name, path, target=None):
+        if name == 'towpath.cli.options':
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupter())
+entry, *sys.argv = sys.argv[1:]
+EntryPoint('towpath', entry, 'console_scripts').load()()
+"""
+
+
+def test_ctrl_c_while_the_program_is_imported_ends_it_quietly() -> None:
+    project = tomllib.loads(Path(__file__).parents[2].joinpath("pyproject.toml").read_text())
+    entry = project["project"]["scripts"]["towpath"]
+    done = played(INTERRUPTED_IMPORT, entry, "towpath", "--version")
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        done = played(INTERRUPTED_IMPORT, entry, "towpath", "--version")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (done.returncode, done.stderr) == (0, b""), "what is ignored stays ignored"
 
 
 @contextmanager

@@ -29,7 +29,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
         [entry] = [name for name in archive.namelist() if name.endswith("entry_points.txt")]
-        assert "towpath = towpath.cli.main:run" in archive.read(entry).decode()
+        assert "towpath = towpath.start:run" in archive.read(entry).decode()
     files = (path for path in PACKAGE.rglob("*") if path.is_file())
     wanted = {path.relative_to(PACKAGE.parent).as_posix() for path in files}
     assert held == {name for name in wanted if "__pycache__" not in name}
