@@ -23,6 +23,7 @@ from towpath.gateway.frames import Head
 from towpath.gateway.gateway_counts import ConnectionCounts
 from towpath.gateway.leaving_clients import ClientName, LeavingClients
 from towpath.gateway.own_answers import OwnAnswers
+from towpath.gateway.passing_requests import NONE, Versions
 from towpath.gateway.recoding import LATE, LateAnswer
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.request_steps import RequestStep, Sent
@@ -74,6 +75,10 @@ class LateSteering:
     def step(self, frame: bytearray, asked: Head, client: ClientConnection) -> RequestStep:
         del asked
         return RequestStep(sends=(Sent(client.home, frame, lambda f, _: LateAnswer(f)),))
+
+    def passing(self, client: ClientConnection) -> Versions:
+        del client
+        return NONE
 
 
 async def serving(

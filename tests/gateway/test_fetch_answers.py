@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -10,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.consumer import FetchResponse
 
-from towpath.gateway.fetch_answers import without_epochs
+from towpath.gateway.fetch_answers import FetchAnswer, FetchChange
 from towpath.gateway.frames import FrameError
 from towpath.gateway.relayed_nodes import SHIFT, shown
 
 VERSIONS = range(4, 16)
 _MAGIC = 2
+IDS = {uuid.UUID(int=n).bytes: uuid.UUID(int=n + 1).bytes for n in range(3)}
 Topic, Partition = (
     FetchResponse.FetchableTopicResponse,
     FetchResponse.FetchableTopicResponse.PartitionData,
@@ -96,7 +98,7 @@ def test_epochs_are_taken_out_and_nodes_renamed(made: tuple[int, bytearray]) -> 
             if version >= 12 and each.current_leader is not None and each.error_code >= 0:
                 _hide(each.current_leader)
     found = FetchResponse.decode(
-        memoryview(bytes(without_epochs(frame, version, shown)))[4:], version=version, header=True
+        memoryview(bytes(FetchChange(shown)(frame, version)))[4:], version=version, header=True
     )
     assert found == expected
 
@@ -112,4 +114,45 @@ def test_an_answer_that_ends_early_is_refused(made: tuple[int, bytearray], data:
     cut = frame[: data.draw(st.integers(8, max(8, len(frame) - 1)))]
     if len(cut) < len(frame):
         with pytest.raises(FrameError):
-            without_epochs(cut, version, shown)
+            FetchChange(shown)(cut, version)
+
+
+@given(answers(), st.data())
+def test_an_answer_that_passes_in_pieces_is_what_it_is_as_a_whole(
+    made: tuple[int, bytearray], data: Any
+) -> None:
+    version, frame = made
+    whole = bytes(FetchChange(shown, IDS)(bytearray(frame), version))
+    answer = FetchChange(shown, IDS).begin(len(frame), version)
+    assert answer is not None
+    cuts = data.draw(st.lists(st.integers(0, len(frame)), max_size=20).map(sorted))
+    found = b""
+    for begin, end in pairwise([0, *cuts, len(frame)]):
+        piece = memoryview(bytearray(frame[begin:end]))
+        found += b"".join(map(bytes, answer.passed(piece)))
+        assert len(found) <= end, "nothing passes before it came"
+    assert (found, answer.left) == (whole, 0)
+
+
+@given(answers(), st.data())
+def test_an_answer_that_ends_early_is_refused_in_pieces(
+    made: tuple[int, bytearray], data: Any
+) -> None:
+    version, frame = made
+    size = data.draw(st.integers(8, max(8, len(frame) - 1)))
+    if size == len(frame):
+        return
+    answer = FetchChange(shown).begin(size, version)
+    assert answer is not None
+    cut = data.draw(st.integers(0, size))
+    with pytest.raises(FrameError):
+        _take(answer, frame[:cut], frame[cut:size])
+
+
+def _take(answer: FetchAnswer, *pieces: bytearray) -> None:
+    for piece in pieces:
+        answer.passed(memoryview(bytearray(piece)))
+
+
+def test_an_answer_that_may_be_late_is_awaited() -> None:
+    assert FetchChange(shown, ahead=lambda *_: True).begin(100, 12) is None

@@ -27,7 +27,7 @@ from towpath.cluster.messages import (
 )
 from towpath.cluster.metadata import Broker
 from towpath.gateway.apis import Api
-from towpath.gateway.fetch_answers import Ahead, without_epochs
+from towpath.gateway.fetch_answers import Ahead, FetchChange
 from towpath.gateway.recoding import Change, recoded
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.share_answers import without_leaders
@@ -89,7 +89,7 @@ class AnswerChanges:
         self._changes: dict[int, Change] = {
             key: partial(recoded, message, change) for key, (message, change) in decoded.items()
         }
-        self._changes[Api.FETCH] = partial(without_epochs, shown=nodes.shown, ids=self._ids)
+        self._changes[Api.FETCH] = FetchChange(nodes.shown, self._ids)
         for key in (Api.SHARE_FETCH, Api.SHARE_ACKNOWLEDGE):
             self._changes[key] = partial(without_leaders, key=key, ids=self._ids)
 
@@ -101,9 +101,9 @@ class AnswerChanges:
         """Return the function that changes the answer to a Fetch from mirror topics.
 
         Args:
-            ahead: See `without_epochs`.
+            ahead: See `FetchChange`.
         """
-        return partial(without_epochs, shown=self._nodes.shown, ahead=ahead)
+        return FetchChange(self._nodes.shown, ahead=ahead)
 
     def direct(self, key: int) -> Change:
         """Return the function that changes Metadata or FindCoordinator for a client that leaves.

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol
 
-from towpath.gateway.frames import FrameError, Frames
+from towpath.gateway.fetch_answers import FetchAnswer
+from towpath.gateway.frame_walks import PREFIX
+from towpath.gateway.frames import LARGEST, FrameError, Frames
+from towpath.gateway.receive_buffer import ReceiveBuffer
 
 _SMALLEST_ANSWER = 4
 _WAITING = 64 << 10
@@ -19,6 +21,8 @@ _WAITING = 64 << 10
 
 Answered = Callable[["bytearray | None"], None]
 """Called with an answer, `None` if none will come."""
+Begun = Callable[[int], "FetchAnswer | None"]
+"""Called with the size of an answer that begins to come; returns it if it passes in pieces."""
 
 
 class LegClient(Protocol):
@@ -33,6 +37,12 @@ class LegClient(Protocol):
     def lost(self, leg: BrokerConnection, why: str) -> None:
         """Note that a connection to a broker was closed."""
 
+    def pass_on(self, pieces: Iterable[memoryview | bytes], *, last: bool) -> bool:
+        """Send pieces of an answer; return whether they are kept until the client takes them."""
+
+    def flush(self) -> None:
+        """Send the answers that are due."""
+
 
 class Watch(Protocol):
     """Protocol of the observer of broker connections, for promotions."""
@@ -44,27 +54,32 @@ class Watch(Protocol):
         """Note that a connection to a broker was closed, perhaps with unanswered requests."""
 
 
-@dataclass(slots=True)
-class _Pending:
+class _Pending(NamedTuple):
     correlation: int
     answered: Answered
     writes: bool
+    begun: Begun | None
 
 
-class BrokerConnection(asyncio.Protocol):
+class BrokerConnection(asyncio.BufferedProtocol):
     """A connection to a broker; requests wait until it is established.
 
     Args:
         client: The client's connection.
         watch: Told of begin and end.
+        buffer: Where its bytes are received.
 
     Attributes:
         sent: How many requests were sent that write; `done`, how many of them were answered.
         until: When its login ends, by the loop's clock; `None` for never.
     """
 
-    def __init__(self, client: LegClient, watch: Watch) -> None:
+    def __init__(
+        self, client: LegClient, watch: Watch, buffer: ReceiveBuffer | None = None
+    ) -> None:
         self._client, self._watch = client, watch
+        self._buffer = buffer or ReceiveBuffer()
+        self._passing: FetchAnswer | None = None
         self._frames = Frames(_SMALLEST_ANSWER)
         self._pending: deque[_Pending] = deque()
         self._waiting = bytearray()
@@ -95,14 +110,52 @@ class BrokerConnection(asyncio.Protocol):
         self._waiting.clear()
         self._client.release(self)
 
-    def data_received(self, data: bytes) -> None:
-        """Pass complete answers on to the client."""
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where bytes are received."""
+        del sizehint
+        return self._buffer.view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Pass answers on to the client, those to Fetch as they come."""
+        view, at = self._buffer.view[:nbytes], 0
         try:
-            for frame in self._frames.cut(data):
-                self._answer(frame)
+            while at < nbytes:
+                at += self._take(view[at:])
         except FrameError as error:
             self._client.lost(self, str(error))
             self.end()
+        self._client.flush()
+
+    def _take(self, view: memoryview) -> int:
+        """Take bytes up to the end of an answer; return how many of them belong to it."""
+        if self._passing is None and not self._frames.held:
+            self._passing = self._begun(view)
+        if self._passing is not None:
+            return self._pass(view, self._passing)
+        frame, took = self._frames.take(view)
+        if frame is not None:
+            self._answer(frame)
+        return took
+
+    def _begun(self, view: memoryview) -> FetchAnswer | None:
+        """Return the answer that begins here if it passes in pieces."""
+        pending = self._pending[0] if self._pending else None
+        if pending is None or pending.begun is None or len(view) < PREFIX.size:
+            return None
+        size, correlation = PREFIX.unpack_from(view)
+        if correlation != pending.correlation or not _SMALLEST_ANSWER <= size <= LARGEST:
+            return None  # which is told where it is cut
+        return pending.begun(PREFIX.size - _SMALLEST_ANSWER + size)
+
+    def _pass(self, view: memoryview, answer: FetchAnswer) -> int:
+        took = min(len(view), answer.left)
+        pieces = answer.passed(view[:took])
+        if answer.left == 0:
+            self._passing = None
+            self.done += self._pending.popleft().writes
+        if self._client.pass_on(pieces, last=answer.left == 0):
+            self._buffer.renew()
+        return took
 
     def _answer(self, frame: bytearray) -> None:
         if not self._pending:
@@ -130,6 +183,7 @@ class BrokerConnection(asyncio.Protocol):
         self._client.release(self)
         while self._pending:
             self._pending.popleft().answered(None)
+        self._client.flush()
         self._client.lost(self, why)
 
     def pause_writing(self) -> None:
@@ -141,15 +195,39 @@ class BrokerConnection(asyncio.Protocol):
         self._client.release(self)
 
     def send(
-        self, frame: bytes | bytearray, correlation: int, answered: Answered, *, writes: bool
+        self,
+        frame: bytes | bytearray | memoryview,
+        correlation: int,
+        answered: Answered,
+        *,
+        writes: bool,
+        begun: Begun | None = None,
     ) -> None:
-        """Send a request, once the connection is established."""
-        self._pending.append(_Pending(correlation, answered, writes))
+        """Send a request, once the connection is established.
+
+        Args:
+            frame: The request.
+            correlation: What its answer begins with.
+            answered: Called with the answer.
+            writes: Whether a promotion has to wait for its answer.
+            begun: Called where the answer begins to come, if it may pass in pieces.
+        """
+        self.expect(correlation, answered, writes=writes, begun=begun)
+        self.write(frame)
+
+    def expect(
+        self, correlation: int, answered: Answered, *, writes: bool, begun: Begun | None = None
+    ) -> None:
+        """Await the answer to a request that `write` sends next."""
+        self._pending.append(_Pending(correlation, answered, writes, begun))
         self.sent += writes
+
+    def write(self, frames: bytes | bytearray | memoryview) -> None:
+        """Send requests, once the connection is established."""
         if self._transport is not None:
-            self._transport.write(frame)
+            self._transport.write(frames)
             return
-        self._waiting += frame
+        self._waiting += frames
         if len(self._waiting) > _WAITING:
             self._client.hold(self)
 

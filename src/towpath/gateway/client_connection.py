@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_logins import LoginState
+from towpath.gateway.fetch_answers import FetchAnswer, FetchChange
 from towpath.gateway.fetch_requests import Positions
 from towpath.gateway.frames import (
     LARGEST,
@@ -27,10 +29,14 @@ from towpath.gateway.frames import (
 )
 from towpath.gateway.gateway_counts import ConnectionCounts
 from towpath.gateway.leaving_clients import ClientName
+from towpath.gateway.passing_requests import Versions, passing
 from towpath.gateway.recoding import LATE, LateAnswer
 from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.retiring import Retiring
 from towpath.gateway.routes import BrokerPlace
+
+_PASSES = RequestStep()
+"""The step of a request that passes unopened."""
 
 
 class ClientSteering(Protocol):
@@ -38,6 +44,9 @@ class ClientSteering(Protocol):
 
     def step(self, frame: bytearray, asked: Head, client: ClientConnection) -> RequestStep | None:
         """Return the next step for a request, `None` if the request has to wait."""
+
+    def passing(self, client: ClientConnection) -> Versions:
+        """Return the versions of Produce that pass unopened to the client's own broker now."""
 
 
 class Told(Protocol):
@@ -114,6 +123,7 @@ class ClientConnection(asyncio.Protocol):
         self._frames = Frames(SMALLEST, LARGEST_LOGIN if logs_in else LARGEST)
         self._noted = 0
         self._queue: deque[bytearray] = deque()
+        self._given: list[bytes | bytearray] = []
         self._due: deque[_Due] = deque()
         self._legs: dict[BrokerPlace, BrokerConnection] = {}
         self._why = ""
@@ -129,19 +139,59 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Relay the requests that are complete."""
-        counts = self._told.counts
-        counts.received += len(data)
+        self._told.counts.received += len(data)
+        view, at = memoryview(data), 0
         try:
-            found = self._frames.cut(data)
-            counts.requests += len(found)
-            self._queue.extend(found)
+            while at < len(data) and not self._is_over:
+                at += self._take(view[at:])
         except FrameError as error:
-            self.go_on()
             self.end(str(error))
             return
-        self.go_on()
         if self._queue or self._noted or self._frames.held:
             self._note()
+
+    def _take(self, view: memoryview) -> int:
+        """Take the first of some received bytes, up to the end of a request at most."""
+        if not self._frames.held:
+            passed = self._pass(view)
+            if passed:
+                return passed
+        frame, took = self._frames.take(view)
+        if frame is not None and not self._pass(memoryview(frame)):
+            self._told.counts.requests += 1
+            self._queue.append(frame)
+            self.go_on()
+        return took
+
+    def _pass(self, data: memoryview) -> int:
+        """Relay the requests at the beginning of some bytes that pass unopened, all at once.
+
+        Returns:
+            How many bytes they have.
+        """
+        if self._queue or self._retiring is not None or self._is_over:
+            return 0
+        versions = self._steering.passing(self) if self.name[0] else None
+        if not versions:
+            return 0
+        end, leg = 0, None
+        for asked, end in passing(data, versions, self._frames.largest):  # noqa: B007
+            leg = leg or self._leg(self.home)
+            due = _Due(_PASSES, asked.version, [None], 1)
+            self._due.append(due)
+            leg.expect(asked.correlation, partial(self._passed, due), writes=True)
+            self._told.counts.requests += 1
+        if leg is not None:
+            leg.write(data[:end])
+        return end
+
+    def _passed(self, due: _Due, frame: bytearray | None) -> None:
+        """Take the answer to a request that passed."""
+        due.left = 0
+        if frame is None:
+            self.end("")
+        due.whole = frame
+        self._give()
 
     @property
     def is_served(self) -> bool:
@@ -167,11 +217,13 @@ class ClientConnection(asyncio.Protocol):
             while self._queue and not self._is_over:
                 if not self._request(self._queue[0]):
                     self.hold(self._queue)
+                    self.flush()
                     return
                 self._queue.popleft()
         except FrameError as error:
             self._queue.clear()
             self.end(str(error))
+        self.flush()
         self.release(self._queue)
 
     @property
@@ -189,6 +241,7 @@ class ClientConnection(asyncio.Protocol):
         if self._retiring is None and not self._is_over:
             self._retiring = Retiring(self._transport, self.end)
             self._give()
+            self.flush()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Close the connections to brokers, after the answers to writes have come."""
@@ -236,6 +289,7 @@ class ClientConnection(asyncio.Protocol):
             why: Why the gateway ends them, "" if a broker did.
         """
         self._why = self._why or why
+        self.flush()
         self._is_over = True
         if not self._transport.is_closing():
             self._transport.close()
@@ -309,8 +363,30 @@ class ClientConnection(asyncio.Protocol):
         def answered(frame: bytearray | None) -> None:
             self._answered(due, number, sent, frame)
 
+        begun = None
+        if isinstance(sent.change, FetchChange) and due.step.join is None:
+            begun = partial(self._begun, due, sent.change)
         leg = self._leg(sent.place)
-        leg.send(sent.frame, asked.correlation, answered, writes=sent.writes)
+        leg.send(sent.frame, asked.correlation, answered, writes=sent.writes, begun=begun)
+
+    def _begun(self, due: _Due, change: FetchChange, size: int) -> FetchAnswer | None:
+        """Return an answer that passes in pieces, as every one before it has been given."""
+        is_next = self._due and self._due[0] is due and not self._is_over
+        return change.begin(size, due.version) if is_next else None
+
+    def pass_on(self, pieces: Iterable[memoryview | bytes], *, last: bool) -> bool:
+        """Send pieces of the answer that is due first; return whether they wait in memory."""
+        if self._is_over:
+            return False
+        self.flush()
+        for piece in pieces:
+            self._transport.write(piece)
+            self._told.counts.sent += len(piece)
+        if last:
+            self._due.popleft()
+            self._told.counts.answers += 1
+            self._give()
+        return self._transport.get_write_buffer_size() > 0
 
     def _leg(self, place: BrokerPlace) -> BrokerConnection:
         leg = self._legs.get(place)
@@ -352,16 +428,30 @@ class ClientConnection(asyncio.Protocol):
     def _ripe(self, due: _Due) -> None:
         due.is_late = False
         self._give()
+        self.flush()
 
     def _give(self) -> None:
+        """Take the answers that are next, for `flush` to send them."""
         while self._due and not self._is_over:
             due = self._due[0]
             if due.left or due.whole is None or due.is_late:
                 return
             self._due.popleft()
             if not due.step.silent:
-                self._transport.write(due.whole)
-                self._told.counts.answers += 1
-                self._told.counts.sent += len(due.whole)
+                self._given.append(due.whole)
         if self._retiring is not None and not self._due:
+            self.flush()
             self._retiring.answered()
+
+    def flush(self) -> None:
+        """Send the answers that are next, in one go."""
+        if not self._given or self._is_over:
+            return
+        given, self._given = self._given, []
+        counts = self._told.counts
+        counts.answers += len(given)
+        counts.sent += sum(map(len, given))
+        if len(given) == 1:
+            self._transport.write(given[0])
+        else:
+            self._transport.writelines(given)

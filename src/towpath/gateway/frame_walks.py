@@ -25,7 +25,7 @@ class FrameWalk:
     """A position in a frame that moves from field to field.
 
     Args:
-        data: The frame.
+        data: The frame, or as much of it as there is.
         at: Where the walk begins.
         version: The version of its message.
         flexible: Whether it has the compact form of KIP-482.
@@ -36,7 +36,9 @@ class FrameWalk:
 
     __slots__ = ("at", "data", "flexible", "version")
 
-    def __init__(self, data: bytearray, at: int, version: int, *, flexible: bool) -> None:
+    def __init__(
+        self, data: bytearray | memoryview, at: int, version: int, *, flexible: bool
+    ) -> None:
         self.data, self.at, self.version, self.flexible = data, at, version, flexible
 
     def tags(self, seen: Callable[[int], None] | None = None) -> None:

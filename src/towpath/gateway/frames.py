@@ -49,43 +49,61 @@ class Frames:
         """Bytes of a frame that is not complete."""
         return len(self._begun) + self._filled
 
-    def cut(self, data: bytes) -> list[bytearray]:
+    def cut(self, data: bytes | memoryview) -> list[bytearray]:
         """Add received bytes; return the frames that are now complete, with their sizes.
-
-        Each byte is copied once, as most bytes of a gateway come this way.
 
         Raises:
             FrameError: A size cannot be one.
         """
         found: list[bytearray] = []
-        if self._begun:
-            data, self._begun = self._begun + data, b""
         view, at = memoryview(data), 0
-        if self._filled:
-            at = self._fill(view, found)
-        while len(data) - at >= _SIZE.size:
-            (size,) = _SIZE.unpack_from(data, at)
-            if not self._smallest <= size <= self.largest:
-                raise FrameError(f"a frame of {size} bytes")
-            end = at + _SIZE.size + size
-            if end > len(data):
-                self._frame = bytearray(_SIZE.size + size)
-                self._fill(view[at:], found)
-                return found
-            found.append(bytearray(view[at:end]))
-            at = end
-        self._begun = bytes(view[at:])
+        while at < len(view):
+            frame, took = self.take(view[at:])
+            at += took
+            if frame is not None:
+                found.append(frame)
         return found
 
-    def _fill(self, view: memoryview, found: list[bytearray]) -> int:
-        """Add bytes to the frame that is not complete; return how many of them belong to it."""
-        took = min(len(view), len(self._frame) - self._filled)
-        self._frame[self._filled : self._filled + took] = view[:took]
-        self._filled += took
-        if self._filled == len(self._frame):
-            found.append(self._frame)
-            self._frame, self._filled = bytearray(), 0
-        return took
+    def take(self, view: memoryview) -> tuple[bytearray | None, int]:
+        """Add received bytes up to the end of a frame, each of which is copied once.
+
+        Returns:
+            The frame with its size if it is complete, and how many bytes belong to it.
+
+        Raises:
+            FrameError: A size cannot be one.
+        """
+        if self._frame:
+            return self._fill(view, 0)
+        if not self._begun and len(view) >= _SIZE.size:
+            end = self._end(view)
+            if end <= len(view):
+                return bytearray(view[:end]), end
+        took = min(_SIZE.size - len(self._begun), len(view))
+        self._begun += bytes(view[:took])
+        if len(self._begun) < _SIZE.size:
+            return None, took
+        self._frame = bytearray(self._end(self._begun))
+        self._frame[: _SIZE.size], self._filled = self._begun, _SIZE.size
+        self._begun = b""
+        return self._fill(view, took)
+
+    def _end(self, begun: bytes | memoryview) -> int:
+        """Return where the frame ends whose size these bytes begin with."""
+        (size,) = _SIZE.unpack_from(begun)
+        if not self._smallest <= size <= self.largest:
+            raise FrameError(f"a frame of {size} bytes")
+        return _SIZE.size + int(size)
+
+    def _fill(self, view: memoryview, at: int) -> tuple[bytearray | None, int]:
+        """Add bytes to the frame that is not complete."""
+        end = at + min(len(view) - at, len(self._frame) - self._filled)
+        self._frame[self._filled : self._filled + end - at] = view[at:end]
+        self._filled += end - at
+        if self._filled < len(self._frame):
+            return None, end
+        frame, self._frame, self._filled = self._frame, bytearray(), 0
+        return frame, end
 
 
 class Head(NamedTuple):
@@ -104,7 +122,7 @@ class Head(NamedTuple):
     end: int
 
 
-def head(frame: bytes | bytearray) -> Head:
+def head(frame: bytes | bytearray | memoryview) -> Head:
     """Read the header of a request.
 
     Raises:
@@ -125,7 +143,7 @@ def client_id(frame: bytes | bytearray, of: Head) -> str:
     return bytes(frame[_HEADER.size : of.end]).decode(errors="replace")
 
 
-def acks_of(frame: bytes | bytearray, of: Head) -> int:
+def acks_of(frame: bytes | bytearray | memoryview, of: Head) -> int:
     """Return `acks` of a Produce request; with 0 there is no answer.
 
     Raises:
@@ -143,7 +161,7 @@ def with_acks(frame: bytearray, of: Head, wanted: int) -> bytearray:
     return frame
 
 
-def _acks_at(frame: bytes | bytearray, of: Head) -> int:
+def _acks_at(frame: bytes | bytearray | memoryview, of: Head) -> int:
     at = of.end
     if of.version < _TRANSACTIONAL_PRODUCE:
         return at
@@ -160,7 +178,7 @@ def _acks_at(frame: bytes | bytearray, of: Head) -> int:
     return at + _ACKS.size + max(int(size), 0)
 
 
-def uvarint(data: bytes | bytearray, at: int) -> tuple[int, int]:
+def uvarint(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int]:
     """Decode an UNSIGNED_VARINT; return its value and the position after it.
 
     Raises:
@@ -177,7 +195,7 @@ def uvarint(data: bytes | bytearray, at: int) -> tuple[int, int]:
     raise FrameError("a number of more than five bytes")
 
 
-def after_tags(data: bytes | bytearray, at: int) -> int:
+def after_tags(data: bytes | bytearray | memoryview, at: int) -> int:
     """Return the position after tagged fields.
 
     Raises:

@@ -90,7 +90,7 @@ class LinkLogin(asyncio.Protocol):
             raise LinkLoginError("the exchange ended without one")
         return lifetime / 1000 * _USABLE if lifetime > 0 else None
 
-    def hand_over(self, to: asyncio.Protocol) -> None:
+    def hand_over(self, to: asyncio.BaseProtocol) -> None:
         """Let somebody else use the connection."""
         self._transport.set_protocol(to)
         to.connection_made(self._transport)

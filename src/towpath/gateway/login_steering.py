@@ -28,6 +28,7 @@ from towpath.gateway.apis import Api
 from towpath.gateway.client_logins import LoginState
 from towpath.gateway.coordinator_answers import NOT_HERE
 from towpath.gateway.frames import FrameError, Head
+from towpath.gateway.passing_requests import NONE, Versions
 from towpath.gateway.recoding import decoded, recoded
 from towpath.gateway.request_sending import RelayedClient, RequestSending
 from towpath.gateway.request_steps import RequestStep, Sent
@@ -67,6 +68,9 @@ class Steers(Protocol):
 
     def step(self, frame: bytearray, asked: Head, client: RelayedClient) -> RequestStep | None:
         """Return the next step for a request, `None` if the request has to wait."""
+
+    def passing(self, client: RelayedClient) -> Versions:
+        """Return the versions of Produce that pass unopened to the client's own broker now."""
 
 
 class LoginSteering:
@@ -114,6 +118,12 @@ class LoginSteering:
         if step is None or all(sent.place.cluster is here for sent in step.sends):
             return step
         return self._crossing(step, frame, asked, client)
+
+    def passing(self, client: LoggedInClient) -> Versions:
+        """Return the versions of Produce that pass unopened to the client's own broker now."""
+        login = client.login
+        is_known = login.is_proven and (login.login is None or login.is_noted)
+        return self._steering.passing(client) if is_known else NONE
 
     def _crossing(
         self, step: RequestStep, frame: bytearray, asked: Head, client: LoggedInClient

@@ -10,10 +10,11 @@ from kafka.protocol.metadata import ApiVersionsResponse
 from kafka.protocol.producer import InitProducerIdResponse
 
 from towpath.cluster.codes import UNSUPPORTED_VERSION
-from towpath.cluster.connect.exchange import Versions
+from towpath.cluster.connect.exchange import Versions as KnownVersions
 from towpath.gateway.apis import Api
 from towpath.gateway.cluster_check import CHECKED, is_elsewhere, versions_answer
 from towpath.gateway.frames import Head
+from towpath.gateway.passing_requests import NONE, Versions
 from towpath.gateway.producer_eras import FIRST_ID, IDS
 from towpath.gateway.request_changes import initial
 from towpath.model.nouns import ClusterId
@@ -50,7 +51,7 @@ class OwnAnswers:
             return self._producer_id(frame, head)
         return None
 
-    def narrow(self, taken: Versions) -> None:
+    def narrow(self, taken: KnownVersions) -> None:
         """Reduce the supported request versions to those of these brokers."""
         both = {
             key: (max(low, taken[key][0]), min(high, taken[key][1]))
@@ -61,8 +62,12 @@ class OwnAnswers:
 
     def takes(self, head: Head) -> bool:
         """Return whether the gateway supports a request of this kind and version."""
-        low, high = self._relayed.get(head.key, (0, -1))
+        low, high = self.versions(head.key)
         return low <= head.version <= high
+
+    def versions(self, key: int) -> Versions:
+        """Return the lowest and highest version of a request that the gateway supports."""
+        return Versions(*self._relayed.get(key, NONE))
 
     def _versions(self, frame: bytearray, head: Head) -> bytes:
         """Answer ApiVersions; a newer version than ours gets ours in version 0 (KIP-511).

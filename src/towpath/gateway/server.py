@@ -26,6 +26,7 @@ from towpath.gateway.login_steering import LoginSteering
 from towpath.gateway.metadata_merging import MetadataMerging, SourceBrokers
 from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.own_answers import OwnAnswers
+from towpath.gateway.receive_buffer import ReceiveBuffer
 from towpath.gateway.relayed_nodes import RelayedNode, RelayedNodes
 from towpath.gateway.routes import SOURCE, TARGET, BrokerPlace, Cluster, Routes
 from towpath.gateway.server_names import NamedEntrance, ServerNames
@@ -97,6 +98,7 @@ class Gateway:
         self._tls = listener_context(section.tls, noted) if section.tls is not None else None
         self._listeners: list[socket.socket] = []
         self._servers: list[asyncio.Task[asyncio.Server]] = []
+        self._buffer = ReceiveBuffer()
         self._failed: list[ConfigProblem] = []
         self._clients = set[ClientConnection]()
         self._behind = behind
@@ -328,7 +330,7 @@ class Gateway:
         return ClientConnection(home, self._leg, self._steering, self, logs_in=logs_in)
 
     def _leg(self, client: ClientConnection, place: BrokerPlace) -> BrokerConnection:
-        leg = BrokerConnection(client, self)
+        leg = BrokerConnection(client, self, self._buffer)
         self._dialing.open(leg, place)
         return leg
 

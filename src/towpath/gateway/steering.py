@@ -27,6 +27,7 @@ from towpath.gateway.group_steering import GroupSteering
 from towpath.gateway.heartbeat_steering import HeartbeatSteering
 from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.own_answers import OwnAnswers
+from towpath.gateway.passing_requests import NONE, Versions
 from towpath.gateway.produce_requests import taken
 from towpath.gateway.produce_steering import ProduceSteering
 from towpath.gateway.recoding import decoded, recoded
@@ -116,6 +117,14 @@ class Steering:
                 return self._elsewhere(step.own, client)
             return step
         return self._send.to(self._usual(asked.key, client), frame, asked)
+
+    def passing(self, client: RelayedClient) -> Versions:
+        """Return the versions of Produce that pass unopened to the client's own broker now."""
+        del client
+        routes = self._routes
+        if routes.held or routes.eras or routes.noted is not None or routes.mirror is not None:
+            return NONE
+        return NONE if routes.lease.is_lapsed else self._own.versions(Api.PRODUCE)
 
     def _opens(self, key: int) -> bool:
         """Whether a request of this kind is looked into now."""
