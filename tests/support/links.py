@@ -13,6 +13,7 @@ from confluent_kafka import KafkaException
 
 from tests.support.copying.inside import RunInside
 from tests.support.kafka import consume, end_offsets, wait_until
+from tests.support.nursery import Nursery
 from tests.support.program import Program
 from tests.support.whole_files import write_whole
 from towpath.cluster.admin import Admin
@@ -100,6 +101,8 @@ class Link:
     """Where it serves its metrics, if anywhere."""
     timeout: str = "30s"
     """Request timeout on both sides: a run that takes over may wait as long for late batches."""
+    nursery: Nursery | None = None
+    """What starts its programs, if they are many."""
 
     @property
     def file(self) -> Path:
@@ -128,7 +131,8 @@ class Link:
     def start(self, command: str, *arguments: str, **options: Any) -> Program:
         """Start `towpath` on the link."""
         name = f"{command}-{len(self.programs)}"
-        made = Program(self.folder, command, str(self.file), *arguments, name=name, **options)
+        words = command, str(self.file), *arguments
+        made = Program(self.folder, *words, name=name, nursery=self.nursery, **options)
         self.programs.append(made)
         return made
 

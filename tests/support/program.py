@@ -16,6 +16,7 @@ import psutil
 
 from tests.support.json_outputs import require_fits
 from tests.support.kafka import wait_until
+from tests.support.nursery import Forked, Nursery
 from towpath.engine.pythons import PYTHONS
 
 SOURCES = Path(__file__).parents[2] / "src"
@@ -42,10 +43,15 @@ class Program:
         env: Mapping[str, str] | None = None,
         name: str = "run",
         module: str = "towpath",
+        nursery: Nursery | None = None,
     ) -> None:
         self._arguments = arguments
         self.out, self.err = folder / f"{name}.out", folder / f"{name}.err"
+        self._process: subprocess.Popen[bytes] | Forked
         with self.out.open("wb") as out, self.err.open("wb") as err:
+            if nursery is not None:
+                self._process = nursery.begin([module, *arguments], out, err)
+                return
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module, *arguments],
                 env=environment(env),

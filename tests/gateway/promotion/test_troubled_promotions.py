@@ -20,6 +20,8 @@ from tests.support.copying.chaos import soak_rounds
 from tests.support.here import Here
 from tests.support.kafka import PATIENCE, wait_until
 from tests.support.links import Link, end
+from tests.support.nursery import Nursery
+from tests.support.program import environment
 
 pytestmark = [pytest.mark.broker, pytest.mark.soak]
 ROUNDS, BLOCK = 20, 12
@@ -33,9 +35,11 @@ def troubled_link(
     new_name: Callable[[str], str],
 ) -> Iterator[Link]:
     made = quick_link(clusters, tmp_path, new_name("trouble"), getattr(request, "param", 1))
+    made.nursery = Nursery(environment())
     yield made
     for program in made.programs:
         program.close()
+    made.nursery.close()
 
 
 def topics_of(link: Link) -> Iterator[str]:
@@ -63,7 +67,7 @@ def test_promotions_go_well_whatever_happens_to_processes(
     scene, topics = Scene(troubled_link, here), topics_of(troubled_link)
     for number in range(soak_rounds() or ROUNDS):
         dice = random.Random(f"{seed}:{number}")
-        tell(here, f"round {number}: {played(scene, topics, dice, drawn(dice))}")
+        tell(here, str(played(scene, topics, dice, drawn(dice), seed=seed, number=number)))
 
 
 @pytest.mark.timeout(0)
@@ -74,7 +78,8 @@ def test_promotions_go_well_whatever_happens_to_brokers(
     scene, topics = Scene(troubled_link, here), topics_of(troubled_link)
     for number in range(soak_rounds() or ROUNDS):
         dice = random.Random(f"{seed}:{number}")
-        tell(here, f"round {number}: {played(scene, topics, dice, drawn_of_brokers(dice))}")
+        trouble = drawn_of_brokers(dice)
+        tell(here, str(played(scene, topics, dice, trouble, seed=seed, number=number)))
 
 
 @pytest.mark.timeout(0)
@@ -91,7 +96,7 @@ def test_promotions_go_well_with_a_gateway_that_ends_or_freezes_around_any_write
         trouble = killed_at(number, leads=leads) if what == "killed" else frozen_at(
             number, dice.choice((1.0, 7.0)), leads=leads
         )  # fmt: skip
-        told = played(scene, topics, dice, trouble)
+        told = played(scene, topics, dice, trouble, number=number)
         is_over = not trouble.happened
-        tell(here, told)
+        tell(here, str(told))
     assert number > 10, "there are many writes before"

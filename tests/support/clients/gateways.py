@@ -29,7 +29,8 @@ INFORMED = ("Connect to", "Disconnected", "_ALL_BROKERS_DOWN")
 def served(link: Link, *faults: str) -> Program:
     if faults:
         module, name = "tests.support.gateway_victim", f"victim-{len(link.programs)}"
-        program = Program(link.folder, str(link.file), *faults, name=name, module=module)
+        words = str(link.file), *faults
+        program = Program(link.folder, *words, name=name, module=module, nursery=link.nursery)
         link.programs.append(program)
     else:
         program = link.start("gateway")

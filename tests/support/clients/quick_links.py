@@ -41,6 +41,7 @@ def quick_link(clusters: Clusters, folder: Path, name: str, brokers: int = 1) ->
 def light_run(link: Link, file: Path | None = None) -> Program:
     """Begin to run a link in a process without Spark, or its link back that has a file."""
     module, name = "tests.support.copying.light_run", f"run-{len(link.programs)}"
-    made = Program(link.folder, str(file or link.file), name=name, module=module)
+    begun = str(file or link.file)
+    made = Program(link.folder, begun, name=name, module=module, nursery=link.nursery)
     link.programs.append(made)
     return made

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+import signal
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from confluent_kafka import KafkaException
 
 from tests.support.clients.gateways import another, bootstrap_of, served
 from tests.support.clients.moving import PARTITIONS, VALUE, Traffic
@@ -21,6 +25,7 @@ from tests.support.here import Here
 from tests.support.kafka import consume, wait_until
 from tests.support.links import Link, end
 from tests.support.program import Program
+from towpath.ledger.topic import TOPIC
 from towpath.mirror.failback.failback import failback
 from towpath.mirror.failback.request import FailbackRequest
 from towpath.settings import load
@@ -31,7 +36,7 @@ MEMBERS: dict[str, dict[str, Any]] = {
     "cooperative": {**OFTEN, "partition.assignment.strategy": "cooperative-sticky"},
     "consumer": {"group.protocol": "consumer"},
 }
-RATE = 20
+RATE = 12
 PATIENCE = 180.0
 
 
@@ -87,10 +92,23 @@ class Scene:
         self.back = light_run(self.link, self._back_file)
 
     def end_back(self) -> None:
-        """End the run of the link back, as all that it copied is where it was."""
+        """Stop the run of the link back, so that the next one need not wait for it."""
         if self.back is not None:
+            self.back.send(signal.SIGTERM)
+            with suppress(AssertionError):
+                self.back.wait(20)
             self.back.close()
         self.back = None
+
+    def kept_ledgers(self) -> Path:
+        """Write what both ledgers say to a file; return the file."""
+        file = self.link.folder / "ledgers.txt"
+        with file.open("w") as kept:
+            for each in (self.link.target, self.link.source):
+                with suppress(KafkaException):  # the source has one once topics went back
+                    for entry in consume(each.bootstrap, TOPIC, (0, 1)):
+                        kept.write(f"{each.bootstrap} {entry}\n")
+        return file
 
     def _serve(self, link: Link) -> Program:
         return served(link, f"orders={link.folder / 'orders'}", "ids")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.support.clients.moving import PARTITIONS
+from tests.support.clients.played_rounds import FAILED, Round, keep
 from tests.support.clients.troubled import PATIENCE, Clients, Scene, TransactionalClients
 from tests.support.clients.troubles import Trouble
 from tests.support.kafka import wait_until
@@ -29,14 +32,24 @@ THERE = Move("promote", "promoted", "refused:PROMOTE_NOTHING")
 BACK = Move("revert", "reverted", "refused:REVERT_NOTHING")
 
 
-def played(scene: Scene, topics: Iterator[str], dice: random.Random, trouble: Trouble) -> str:
-    """Play one round; return what happened in it.
+def played(
+    scene: Scene,
+    topics: Iterator[str],
+    dice: random.Random,
+    trouble: Trouble,
+    *,
+    seed: int = 0,
+    number: int = 0,
+) -> Round:
+    """Play one round; return what happened in it, and keep it where `TOWPATH_ROUNDS` names a file.
 
     Args:
         scene: Where.
         topics: Gives topics that the run has found.
         dice: Draws the kinds of clients, and whether they go back in the end.
         trouble: What happens.
+        seed: What rounds are drawn from.
+        number: Which round of them it is.
     """
     begun, move = time.monotonic(), BACK if dice.random() < 0.3 else THERE
     clients: Clients | TransactionalClients
@@ -44,19 +57,33 @@ def played(scene: Scene, topics: Iterator[str], dice: random.Random, trouble: Tr
         clients = TransactionalClients(scene, next(topics), next(topics), dice)
     else:
         clients = Clients(scene, next(topics), dice)
-    what = f"{move.command}: {trouble} with {clients.kind}"
+    states = [FAILED]
     try:
         clients.begin()
         if move == BACK:
             _come(scene, clients)
         states = _moved(scene, clients, move, trouble)
     except AssertionError as error:
-        raise AssertionError(f"{what}: {error}") from error
+        what = f"{move.command}: {trouble} with {clients.kind}"
+        raise AssertionError(f"{what}: {error}\nLedgers: {scene.kept_ledgers()}") from error
     finally:
         trouble.mend(scene)
         clients.close()
         scene.end_back()
-    return f"{what}: {' '.join(states)}, {time.monotonic() - begun:.1f} s"
+        told = Round(
+            seed,
+            number,
+            len(scene.link.source.addresses),
+            move.command,
+            str(trouble),
+            clients.kind,
+            " ".join(states),
+            round(time.monotonic() - begun, 1),
+            round(os.getloadavg()[0], 1),
+        )
+        if kept := os.environ.get("TOWPATH_ROUNDS"):
+            keep(Path(kept), told)
+    return told
 
 
 def _come(scene: Scene, clients: Clients | TransactionalClients) -> None:
