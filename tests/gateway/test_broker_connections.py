@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import struct
 from collections.abc import Iterable
 
+from tests.support.clients.wires import Wire, receive
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.gateway_lease import DOUBT
 from towpath.gateway.write_drains import WriteDrains
-
-
-class Wire(asyncio.Transport):
-    """What was written, and whether it was closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written, self.is_over = b"", False
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written += bytes(data)
-
-    def is_closing(self) -> bool:
-        return self.is_over
-
-    def abort(self) -> None:
-        self.is_over = True
-
-    def resume_reading(self) -> None:
-        pass
 
 
 class Sender:
@@ -51,11 +31,6 @@ class Sender:
 
     def flush(self) -> None:
         pass
-
-
-def receive(leg: BrokerConnection, data: bytes) -> None:
-    leg.get_buffer(-1)[: len(data)] = data
-    leg.buffer_updated(len(data))
 
 
 def answer(correlation: int) -> bytes:

@@ -15,13 +15,13 @@ import pytest
 from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.metadata import ApiVersionsResponse
 
+from tests.support.clients.wires import NoBroker, Seen
 from tests.support.messages.asking import version_question
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_connection import ClientConnection, ClientSteering
 from towpath.gateway.frames import Head
-from towpath.gateway.gateway_counts import ConnectionCounts
-from towpath.gateway.leaving_clients import ClientName, LeavingClients
+from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.passing_requests import NONE, Versions
 from towpath.gateway.recoding import LATE, LateAnswer
@@ -33,40 +33,6 @@ from towpath.model.nouns import ClusterId
 
 MOST = 24 << 20
 TAKEN = {18: (0, 4), 3: (0, 13), 16: (0, 5)}
-
-
-class Seen:
-    """What a connection told."""
-
-    def __init__(self) -> None:
-        self.why: list[str] = []
-        self.names: list[ClientName] = []
-        self.clients: list[ClientConnection] = []
-        self.counts = ConnectionCounts()
-
-    def opened(self, client: ClientConnection) -> None:
-        self.clients.append(client)
-
-    def waits(self, client: ClientConnection, size: int) -> None:
-        del client
-        assert size >= 0
-
-    def named(self, client: ClientConnection) -> None:
-        self.names.append(client.name)
-
-    def closed(self, client: ClientConnection, why: str) -> None:
-        del client
-        self.why.append(why)
-
-
-class NoBroker:
-    """Stands for what is told of connections to brokers, of which there are none."""
-
-    def began(self, leg: BrokerConnection) -> None:
-        del leg
-
-    def ended(self, leg: BrokerConnection) -> None:
-        del leg
 
 
 class LateSteering:

@@ -12,9 +12,8 @@ from kafka.protocol.consumer import FetchRequest, FetchResponse
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from tests.gateway.test_broker_connections import Wire as BrokerWire
-from tests.gateway.test_broker_connections import receive
-from tests.gateway.test_client_connection import NoBroker, Seen
+from tests.support.clients.wires import NoBroker, Seen, receive
+from tests.support.clients.wires import Wire as BrokerWire
 from tests.support.messages.asking import version_question
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import Api
