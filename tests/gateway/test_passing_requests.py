@@ -270,5 +270,5 @@ def test_an_answer_to_fetch_waits_for_those_before_it() -> None:
 )
 def test_nothing_else_passes(data: bytes) -> None:
     good = produced(9, 1, 1, None)
-    found = [end for _, end in passing(memoryview(good + data), Versions(3, 9), LARGEST)]
+    found = [each.end for each in passing(memoryview(good + data), Versions(3, 9), LARGEST)]
     assert found == [len(good)]

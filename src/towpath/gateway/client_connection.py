@@ -174,15 +174,16 @@ class ClientConnection(asyncio.Protocol):
         versions = self._steering.passing(self) if self.name[0] else None
         if not versions:
             return 0
-        end, leg = 0, None
-        for asked, end in passing(data, versions, self._frames.largest):  # noqa: B007
-            leg = leg or self._leg(self.home)
-            due = _Due(_PASSES, asked.version, [None], 1)
+        found = [*passing(data, versions, self._frames.largest)]
+        if not found:
+            return 0
+        leg, end = self._leg(self.home), found[-1].end
+        for version, correlation, _ in found:
+            due = _Due(_PASSES, version, left=1)
             self._due.append(due)
-            leg.expect(asked.correlation, partial(self._passed, due), writes=True)
-            self._told.counts.requests += 1
-        if leg is not None:
-            leg.write(data[:end])
+            leg.expect(correlation, partial(self._passed, due), writes=True)
+        self._told.counts.requests += len(found)
+        leg.write(data[:end])
         return end
 
     def _passed(self, due: _Due, frame: bytearray | None) -> None:

@@ -17,9 +17,10 @@ SMALLEST = 10
 """Bytes of a request's header without a client id."""
 
 _SIZE = struct.Struct(">i")
-_HEADER = struct.Struct(">ihhih")
+HEADER = struct.Struct(">ihhih")
+"""Size, API key, version, correlation, and the size of the client id, -1 for none."""
 _TRANSACTIONAL_PRODUCE, _FLEXIBLE_PRODUCE = 3, 9
-_ACKS = struct.Struct(">h")
+ACKS = struct.Struct(">h")
 
 
 class FrameError(ValueError):
@@ -129,10 +130,10 @@ def head(frame: bytes | bytearray | memoryview) -> Head:
         FrameError: It ends before its header does.
     """
     try:
-        _, key, version, correlation, size = _HEADER.unpack_from(frame)
+        _, key, version, correlation, size = HEADER.unpack_from(frame)
     except struct.error as error:
         raise FrameError("a frame without a header") from error
-    end = _HEADER.size + max(size, 0)
+    end = HEADER.size + max(size, 0)
     if end > len(frame):
         raise FrameError("a frame that ends within its header")
     return Head(key, version, correlation, end)
@@ -140,7 +141,7 @@ def head(frame: bytes | bytearray | memoryview) -> Head:
 
 def client_id(frame: bytes | bytearray, of: Head) -> str:
     """Return the client id in the header of a request, "" for none."""
-    return bytes(frame[_HEADER.size : of.end]).decode(errors="replace")
+    return bytes(frame[HEADER.size : of.end]).decode(errors="replace")
 
 
 def acks_of(frame: bytes | bytearray | memoryview, of: Head) -> int:
@@ -150,32 +151,41 @@ def acks_of(frame: bytes | bytearray | memoryview, of: Head) -> int:
         FrameError: It ends before that.
     """
     try:
-        return int(_ACKS.unpack_from(frame, _acks_at(frame, of))[0])
+        return int(ACKS.unpack_from(frame, acks_at(frame, of.end, of.version))[0])
     except struct.error as error:
         raise FrameError("a request that ends early") from error
 
 
 def with_acks(frame: bytearray, of: Head, wanted: int) -> bytearray:
     """Change `acks` of a Produce request in place, and return it."""
-    _ACKS.pack_into(frame, _acks_at(frame, of), wanted)
+    ACKS.pack_into(frame, acks_at(frame, of.end, of.version), wanted)
     return frame
 
 
-def _acks_at(frame: bytes | bytearray | memoryview, of: Head) -> int:
-    at = of.end
-    if of.version < _TRANSACTIONAL_PRODUCE:
+def acks_at(frame: bytes | bytearray | memoryview, at: int, version: int) -> int:
+    """Return where `acks` of a Produce request stands.
+
+    Args:
+        frame: The request.
+        at: Where the client id in its header ends.
+        version: Its version.
+
+    Raises:
+        FrameError: It ends before that.
+    """
+    if version < _TRANSACTIONAL_PRODUCE:
         return at
     try:
-        if of.version >= _FLEXIBLE_PRODUCE:
+        if version >= _FLEXIBLE_PRODUCE:
             if frame[at] == 0 and frame[at + 1] == 0:  # no tags, no transactional id: nearly all
                 return at + 2
             at = after_tags(frame, at)
             size, at = uvarint(frame, at)
             return at + max(size - 1, 0)
-        (size,) = _ACKS.unpack_from(frame, at)
+        (size,) = ACKS.unpack_from(frame, at)
     except (struct.error, IndexError) as error:
         raise FrameError("a request that ends early") from error
-    return at + _ACKS.size + max(int(size), 0)
+    return at + ACKS.size + max(int(size), 0)
 
 
 def uvarint(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int]:

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from towpath.gateway.apis import Api
-from towpath.gateway.frames import SMALLEST, FrameError, Head, acks_of, head
+from towpath.gateway.frames import ACKS, HEADER, SMALLEST, FrameError, acks_at
 
 _SIZE = 4
+_NO_ACKS = b"\0\0"
 
 
 class Versions(NamedTuple):
@@ -29,8 +30,22 @@ class Versions(NamedTuple):
 NONE = Versions(0, -1)
 
 
-def passing(data: memoryview, versions: Versions, largest: int) -> Iterator[tuple[Head, int]]:
-    """Yield the requests at the beginning of received bytes that pass, and where each ends.
+class Passing(NamedTuple):
+    """A request that passes unopened.
+
+    Attributes:
+        version: Its version.
+        correlation: What its answer begins with.
+        end: Where it ends.
+    """
+
+    version: int
+    correlation: int
+    end: int
+
+
+def passing(data: memoryview, versions: Versions, largest: int) -> Iterator[Passing]:
+    """Yield the requests at the beginning of received bytes that pass.
 
     Whatever else comes first is not looked at here: another request, one without an answer
     (`acks=0`), one that is not complete, or what is none.
@@ -40,20 +55,22 @@ def passing(data: memoryview, versions: Versions, largest: int) -> Iterator[tupl
         versions: The versions of Produce that pass.
         largest: Bytes of the largest frame.
     """
-    at, low, high = 0, versions.low, versions.high
-    while len(data) - at > SMALLEST + _SIZE:
-        end = at + _SIZE + int.from_bytes(data[at : at + _SIZE], "big")
-        if data[at + _SIZE] or data[at + _SIZE + 1] != Api.PRODUCE or end > len(data):
+    at, (low, high) = 0, versions
+    while len(data) - at >= HEADER.size:
+        size, key, version, correlation, name = HEADER.unpack_from(data, at)
+        end = at + _SIZE + size
+        if key != Api.PRODUCE or not (low <= version <= high and SMALLEST <= size <= largest):
             return
-        if not SMALLEST <= end - at - _SIZE <= largest:
+        if end > len(data) or not _is_answered(data, at + HEADER.size + max(name, 0), version, end):
             return
-        frame = data[at:end]
-        try:
-            asked = head(frame)
-            passes = low <= asked.version <= high and acks_of(frame, asked) != 0
-        except FrameError:
-            return
-        if not passes:
-            return
-        yield asked, end
+        yield Passing(version, correlation, end)
         at = end
+
+
+def _is_answered(data: memoryview, at: int, version: int, end: int) -> bool:
+    """Whether a request tells, before its end, that it wants an answer."""
+    try:
+        at = acks_at(data, at, version)
+    except FrameError:
+        return False
+    return at + ACKS.size <= end and data[at : at + ACKS.size] != _NO_ACKS
