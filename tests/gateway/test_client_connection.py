@@ -23,7 +23,7 @@ from towpath.gateway.client_connection import ClientConnection, ClientSteering
 from towpath.gateway.frames import Head
 from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.own_answers import OwnAnswers
-from towpath.gateway.passing_requests import NONE, Versions
+from towpath.gateway.passing_requests import NOTHING, PassingRule
 from towpath.gateway.recoding import LATE, LateAnswer
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.request_steps import RequestStep, Sent
@@ -42,9 +42,9 @@ class LateSteering:
         del asked
         return RequestStep(sends=(Sent(client.home, frame, lambda f, _: LateAnswer(f)),))
 
-    def passing(self, client: ClientConnection) -> Versions:
+    def passing(self, client: ClientConnection) -> PassingRule:
         del client
-        return NONE
+        return NOTHING
 
 
 async def serving(

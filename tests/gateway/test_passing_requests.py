@@ -12,6 +12,7 @@ from kafka.protocol.consumer import FetchRequest, FetchResponse
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
+from tests.support.clients.promoted_routes import LEADER, PRODUCER, promoted
 from tests.support.clients.wires import NoBroker, Seen, receive
 from tests.support.clients.wires import Wire as BrokerWire
 from tests.support.messages.asking import version_question
@@ -19,11 +20,13 @@ from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import Api
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_connection import ClientConnection
+from towpath.gateway.cut_table import KNOWN
 from towpath.gateway.fetch_answers import FetchChange
 from towpath.gateway.frames import Frames, head
 from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.own_answers import OwnAnswers
-from towpath.gateway.passing_requests import NONE, Versions, passing
+from towpath.gateway.passing_requests import NOTHING, PassingRule, Versions, passing
+from towpath.gateway.produce_parts import ProducePart
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.routes import SOURCE, BrokerPlace, Cluster, Routes
 from towpath.gateway.steering import Steering
@@ -34,7 +37,7 @@ TAKEN: dict[int, tuple[int, int]] = {
     Api.PRODUCE: (3, 9), Api.FETCH: (4, 15), Api.METADATA: (0, 13), Api.API_VERSIONS: (0, 4),
 }  # fmt: skip
 RECORDS = bytes(plain.encode([plain.Record(b"k", b"v" * 40, (), 1)]))
-LARGEST = 1 << 20
+LARGEST, RULE = 1 << 20, PassingRule(Versions(3, 9))
 
 
 def framed(message: Any, version: int, correlation: int, client: str | None = None) -> bytes:
@@ -43,12 +46,19 @@ def framed(message: Any, version: int, correlation: int, client: str | None = No
     return bytes(message.encode(header=True, framed=True))
 
 
-def produced(version: int, correlation: int, acks: int, name: str | None) -> bytes:
+def produced(
+    version: int,
+    correlation: int,
+    acks: int,
+    name: str | None,
+    records: bytes = RECORDS,
+    topics: Sequence[str] = ("t",),
+) -> bytes:
     kind = ProduceRequest.TopicProduceData
-    data = [kind.PartitionProduceData(index=0, records=RECORDS)]
+    data = [kind.PartitionProduceData(index=0, records=records)]
     made = ProduceRequest(
         transactional_id=name, acks=acks, timeout_ms=1,
-        topic_data=[kind(name="t", partition_data=data)],
+        topic_data=[kind(name=topic, partition_data=data) for topic in topics],
     )  # fmt: skip
     return framed(made, version, correlation, "me")
 
@@ -88,7 +98,8 @@ def answer_to(frame: bytearray) -> bytes:
             index=0, error_code=0, base_offset=asked.correlation, log_append_time_ms=-1,
             log_start_offset=0, record_errors=[], error_message=None,
         )  # fmt: skip
-        topics = [kind(name="t", partition_responses=[part])]
+        made = ProduceRequest.decode(memoryview(frame)[4:], version=asked.version, header=True)
+        topics = [kind(name=each.name, partition_responses=[part]) for each in made.topic_data]
         answer = ProduceResponse(responses=topics, throttle_time_ms=0)
     elif asked.key == Api.FETCH:
         topic = FetchResponse.FetchableTopicResponse
@@ -130,9 +141,9 @@ class ClientWire(BrokerWire):
 class Looking(Steering):
     """Looks into each request."""
 
-    def passing(self, client: object) -> Versions:
+    def passing(self, client: object) -> PassingRule:
         del client
-        return NONE
+        return NOTHING
 
 
 class Gateway:
@@ -141,18 +152,24 @@ class Gateway:
     Args:
         kind: What routes requests.
         of: What is held.
+        home: The broker of its client.
     """
 
-    def __init__(self, kind: type[Steering] = Steering, of: Routes | None = None) -> None:
+    def __init__(
+        self,
+        kind: type[Steering] = Steering,
+        of: Routes | None = None,
+        home: BrokerPlace = SOURCE,
+    ) -> None:
         self.routes = of or Routes()
         nodes = RelayedNodes("h", 1, {}, lambda *_: None)
         answers = dict.fromkeys(Cluster, AnswerChanges(nodes, ClusterId("c")))
         leaving = LeavingClients(self.routes, lambda: 0.0)
-        steers = kind(OwnAnswers(TAKEN), answers, self.routes, lambda: None, leaving)
+        self.steers = steers = kind(OwnAnswers(TAKEN), answers, self.routes, lambda: None, leaving)
         self.wire, self.broker = ClientWire(), BrokerWire()
         self.leg: BrokerConnection | None = None
         self.seen = Seen()
-        self.client = ClientConnection(SOURCE, self._connect, steers, self.seen)
+        self.client = ClientConnection(home, self._connect, steers, self.seen)
         self.client.connection_made(self.wire)
         self._answered = 0
 
@@ -198,6 +215,83 @@ def test_what_passes_is_what_is_looked_into(
     assert passes.broker.written == looks.broker.written
     assert passes.wire.written == looks.wire.written
     assert (passes.seen.counts, passes.wire.is_over) == (looks.seen.counts, False)
+
+
+@st.composite
+def written(draw: st.DrawFn) -> list[bytes]:
+    """Requests of producers of a topic that was promoted, of which one was there before."""
+    made, sequences = [], {PRODUCER: 10}
+    for number in range(draw(st.integers(1, 10))):
+        who = draw(st.sampled_from([PRODUCER, PRODUCER, PRODUCER + 1, 5, -1]))
+        sequence = sequences.get(who, 0)
+        records = plain.encode(
+            [plain.Record(b"k", b"v", (), 1)] * 2,
+            producer_id=who,
+            producer_epoch=0 if who >= 0 else -1,
+            base_sequence=sequence if who >= 0 else -1,
+        )
+        repeats = draw(st.integers(1, 2))
+        sequences[who] = sequence + 2
+        topics = draw(st.sampled_from([["moved"], ["moved"], ["moved", "t"], ["t"]]))
+        version = draw(st.integers(3, 9))
+        each = produced(version, number, draw(st.sampled_from([-1, 1])), None, bytes(records),
+                        topics)  # fmt: skip
+        made += [each] * repeats
+    return made
+
+
+@given(written(), st.booleans(), st.data())
+def test_what_passes_behind_a_promotion_is_what_is_looked_into(
+    made: list[bytes], target: bool, data: st.DataObject
+) -> None:
+    home = LEADER if target else SOURCE
+    passes = Gateway(of=promoted(), home=home)
+    looks = Gateway(Looking, promoted(), home)
+    at = 0
+    while at < len(made):
+        end = data.draw(st.integers(at + 1, len(made)))
+        play(passes, [b"".join(made[at:end])], ())
+        play(looks, [b"".join(made[at:end])], ())
+        at = end
+    assert passes.broker.written == looks.broker.written
+    assert passes.wire.written == looks.wire.written
+    assert passes.seen.counts == looks.seen.counts
+
+
+def test_a_producer_that_the_target_knows_passes_behind_a_promotion() -> None:
+    gateway = Gateway(of=promoted(), home=LEADER)
+    passed: list[int] = []
+    for number in range(10):
+        records = plain.encode(
+            [plain.Record(b"k", b"v", (), 1)],
+            producer_id=PRODUCER, producer_epoch=0, base_sequence=10 + number,
+        )  # fmt: skip
+        each = produced(9, number, 1, None, bytes(records), ["moved"])
+        rule = gateway.steers.passing(gateway.client)
+        passed += [len([*passing(memoryview(each), rule, LARGEST)])]
+        play(gateway, [each], ())
+    assert passed == [0] * KNOWN + [1] * (10 - KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("part", "passes"),
+    [
+        (ProducePart("moved", 0, PRODUCER + 1, transactional=False), True),
+        (ProducePart("moved", 0, -1, transactional=False), True),
+        (ProducePart("moved", 0, PRODUCER, transactional=False), False),
+        (ProducePart("moved", 1, PRODUCER, transactional=False), True),
+        (ProducePart("moved", 0, PRODUCER + 1, transactional=True), False),
+        (ProducePart("moved", 0, 5, transactional=False), False),
+        (ProducePart("t", 0, PRODUCER + 1, transactional=False), False),
+    ],
+)
+def test_a_batch_passes_to_the_target_if_nothing_of_it_is_changed_or_judged(
+    part: ProducePart, *, passes: bool
+) -> None:
+    gateway = Gateway(of=promoted(), home=LEADER)
+    rule = gateway.steers.passing(gateway.client)
+    assert rule.part is not None
+    assert rule.part(part) is passes
 
 
 def test_requests_that_came_at_once_go_on_at_once() -> None:
@@ -270,5 +364,5 @@ def test_an_answer_to_fetch_waits_for_those_before_it() -> None:
 )
 def test_nothing_else_passes(data: bytes) -> None:
     good = produced(9, 1, 1, None)
-    found = [each.end for each in passing(memoryview(good + data), Versions(3, 9), LARGEST)]
+    found = [each.end for each in passing(memoryview(good + data), RULE, LARGEST)]
     assert found == [len(good)]

@@ -29,14 +29,14 @@ from towpath.gateway.frames import (
 )
 from towpath.gateway.gateway_counts import ConnectionCounts
 from towpath.gateway.leaving_clients import ClientName
-from towpath.gateway.passing_requests import Versions, passing
+from towpath.gateway.passing_requests import PassingRule, passing
 from towpath.gateway.recoding import LATE, LateAnswer
 from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.retiring import Retiring
 from towpath.gateway.routes import BrokerPlace
 
 _PASSES = RequestStep()
-"""The step of a request that passes unopened."""
+"""The step of a request that passes as it is."""
 
 
 class ClientSteering(Protocol):
@@ -45,8 +45,8 @@ class ClientSteering(Protocol):
     def step(self, frame: bytearray, asked: Head, client: ClientConnection) -> RequestStep | None:
         """Return the next step for a request, `None` if the request has to wait."""
 
-    def passing(self, client: ClientConnection) -> Versions:
-        """Return the versions of Produce that pass unopened to the client's own broker now."""
+    def passing(self, client: ClientConnection) -> PassingRule:
+        """Return which Produce requests pass as they are to the client's own broker now."""
 
 
 class Told(Protocol):
@@ -164,17 +164,17 @@ class ClientConnection(asyncio.Protocol):
         return took
 
     def _pass(self, data: memoryview) -> int:
-        """Relay the requests at the beginning of some bytes that pass unopened, all at once.
+        """Relay the requests at the beginning of some bytes that pass as they are, all at once.
 
         Returns:
             How many bytes they have.
         """
         if self._queue or self._retiring is not None or self._is_over:
             return 0
-        versions = self._steering.passing(self) if self.name[0] else None
-        if not versions:
+        rule = self._steering.passing(self) if self.name[0] else None
+        if not (rule and rule.versions):
             return 0
-        found = [*passing(data, versions, self._frames.largest)]
+        found = [*passing(data, rule, self._frames.largest)]
         if not found:
             return 0
         leg, end = self._leg(self.home), found[-1].end

@@ -108,6 +108,10 @@ class CutTable:
                     key = (topic.topic, each.partition), canonical(own(last.id, topic.era))
                     self._known[key] = _Known(last.epoch, last.sequence)
 
+    def has(self, place: Place, producer: int) -> bool:
+        """Whether batches of a producer, as the gateway knows it, have to be judged."""
+        return (place, producer) in self._known
+
     def judge(self, place: Place, batch: SentBatch) -> CutVerdict:
         """Decide about a batch that a client sends to a promoted partition."""
         known = self._known.get((place, batch.producer))

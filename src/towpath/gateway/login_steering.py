@@ -28,7 +28,7 @@ from towpath.gateway.apis import Api
 from towpath.gateway.client_logins import LoginState
 from towpath.gateway.coordinator_answers import NOT_HERE
 from towpath.gateway.frames import FrameError, Head
-from towpath.gateway.passing_requests import NONE, Versions
+from towpath.gateway.passing_requests import NOTHING, PassingRule
 from towpath.gateway.recoding import decoded, recoded
 from towpath.gateway.request_sending import RelayedClient, RequestSending
 from towpath.gateway.request_steps import RequestStep, Sent
@@ -69,8 +69,8 @@ class Steers(Protocol):
     def step(self, frame: bytearray, asked: Head, client: RelayedClient) -> RequestStep | None:
         """Return the next step for a request, `None` if the request has to wait."""
 
-    def passing(self, client: RelayedClient) -> Versions:
-        """Return the versions of Produce that pass unopened to the client's own broker now."""
+    def passing(self, client: RelayedClient) -> PassingRule:
+        """Return which Produce requests pass as they are to the client's own broker now."""
 
 
 class LoginSteering:
@@ -119,11 +119,11 @@ class LoginSteering:
             return step
         return self._crossing(step, frame, asked, client)
 
-    def passing(self, client: LoggedInClient) -> Versions:
-        """Return the versions of Produce that pass unopened to the client's own broker now."""
+    def passing(self, client: LoggedInClient) -> PassingRule:
+        """Return which Produce requests pass as they are to the client's own broker now."""
         login = client.login
         is_known = login.is_proven and (login.login is None or login.is_noted)
-        return self._steering.passing(client) if is_known else NONE
+        return self._steering.passing(client) if is_known else NOTHING
 
     def _crossing(
         self, step: RequestStep, frame: bytearray, asked: Head, client: LoggedInClient

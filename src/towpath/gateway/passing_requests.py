@@ -1,4 +1,7 @@
-"""Produce requests that pass a gateway unopened, as nothing is held or promoted. Pure.
+"""Produce requests that pass a gateway as they are, to the client's own broker. Pure.
+
+Before anything is promoted these are all; afterwards, those whose producers the target knows, under
+the ids that clients know.
 
 Several of them that came at once are sent on at once, without a copy. Half a request never is:
 whether a promotion holds it is decided before its first byte goes to a broker.
@@ -6,14 +9,16 @@ whether a promotion holds it is decided before its first byte goes to a broker.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from towpath.gateway.apis import Api
 from towpath.gateway.frames import ACKS, HEADER, SMALLEST, FrameError, acks_at
+from towpath.gateway.produce_parts import ProducePart, parts
 
 _SIZE = 4
 _NO_ACKS = b"\0\0"
+_WALKED = 3
 
 
 class Versions(NamedTuple):
@@ -28,10 +33,27 @@ class Versions(NamedTuple):
 
 
 NONE = Versions(0, -1)
+"""No version."""
+
+
+class PassingRule(NamedTuple):
+    """The requests that pass now.
+
+    Attributes:
+        versions: The versions of Produce that do.
+        part: Tells whether a request does that has such a batch; `None` where all do.
+    """
+
+    versions: Versions
+    part: Callable[[ProducePart], bool] | None = None
+
+
+NOTHING = PassingRule(NONE)
+"""Nothing passes."""
 
 
 class Passing(NamedTuple):
-    """A request that passes unopened.
+    """A request that passes.
 
     Attributes:
         version: Its version.
@@ -44,7 +66,7 @@ class Passing(NamedTuple):
     end: int
 
 
-def passing(data: memoryview, versions: Versions, largest: int) -> Iterator[Passing]:
+def passing(data: memoryview, rule: PassingRule, largest: int) -> Iterator[Passing]:
     """Yield the requests at the beginning of received bytes that pass.
 
     Whatever else comes first is not looked at here: another request, one without an answer
@@ -52,16 +74,19 @@ def passing(data: memoryview, versions: Versions, largest: int) -> Iterator[Pass
 
     Args:
         data: The bytes.
-        versions: The versions of Produce that pass.
+        rule: Which of them pass.
         largest: Bytes of the largest frame.
     """
-    at, (low, high) = 0, versions
+    at, ((low, high), part) = 0, rule
     while len(data) - at >= HEADER.size:
         size, key, version, correlation, name = HEADER.unpack_from(data, at)
         end = at + _SIZE + size
         if key != Api.PRODUCE or not (low <= version <= high and SMALLEST <= size <= largest):
             return
-        if end > len(data) or not _is_answered(data, at + HEADER.size + max(name, 0), version, end):
+        begin = at + HEADER.size + max(name, 0)
+        if end > len(data) or not _is_answered(data, begin, version, end):
+            return
+        if part is not None and not _passes(data[at:end], begin - at, version, part):
             return
         yield Passing(version, correlation, end)
         at = end
@@ -74,3 +99,15 @@ def _is_answered(data: memoryview, at: int, version: int, end: int) -> bool:
     except FrameError:
         return False
     return at + ACKS.size <= end and data[at : at + ACKS.size] != _NO_ACKS
+
+
+def _passes(
+    request: memoryview, at: int, version: int, part: Callable[[ProducePart], bool]
+) -> bool:
+    """Whether all batches of a request pass; what makes no sense is told where it is opened."""
+    if version < _WALKED:
+        return False
+    try:
+        return all(map(part, parts(request, at, version)))
+    except FrameError:
+        return False

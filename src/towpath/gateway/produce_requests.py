@@ -14,13 +14,13 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from towpath.gateway.cut_table import Place, SentBatch
 from towpath.gateway.frames import FrameError
+from towpath.gateway.produce_parts import TRANSACTIONAL
 from towpath.gateway.producer_eras import canonical
 from towpath.gateway.recoding import decoded
 
 _MAGIC_AT, _ATTRIBUTES_AT = 16, 21
 _PRODUCER = struct.Struct(">qhii")
 _PRODUCER_AT = 43
-_TRANSACTIONAL = 1 << 4
 _LEAST = 61
 
 
@@ -73,7 +73,7 @@ def batch(records: bytes) -> SentBatch:
         raise FrameError("a Produce request of several batches for a partition")
     producer, epoch, sequence, count = _PRODUCER.unpack_from(records, _PRODUCER_AT)
     (attributes,) = struct.unpack_from(">h", records, _ATTRIBUTES_AT)
-    if attributes & _TRANSACTIONAL:
+    if attributes & TRANSACTIONAL:
         return SentBatch(producer, epoch, sequence, count, transactional=True)
     return SentBatch(canonical(producer), epoch, sequence, count)
 

@@ -12,8 +12,9 @@ from towpath.gateway.cut_table import CutVerdict, SentBatch
 from towpath.gateway.cut_table import Place as Partition
 from towpath.gateway.frames import FrameError, Head
 from towpath.gateway.leaving_clients import LeavingClients
+from towpath.gateway.produce_parts import ProducePart
 from towpath.gateway.produce_requests import taken
-from towpath.gateway.producer_eras import stamped, written_by
+from towpath.gateway.producer_eras import is_adopted, stamped, written_by
 from towpath.gateway.request_sending import RelayedClient
 from towpath.gateway.request_steps import Joined, RequestStep, Sent
 from towpath.gateway.routes import BrokerPlace, Cluster, Routes
@@ -88,6 +89,22 @@ class ProduceSteering:
         step = self._sent(asked, frame, batches, codes, parts, silent=silent)
         is_away = home.cluster is Cluster.SOURCE and steering_answers.NOT_LEADER in codes.values()
         return step._replace(last=self._adopts and is_away), False
+
+    def passes(self, part: ProducePart, home: BrokerPlace) -> bool:
+        """Whether a batch goes to the client's own broker as it is, and nobody has to know of it.
+
+        It does once the target knows its producer, under the id that clients know.
+        """
+        routes = self._routes
+        if part.transactional:
+            return False
+        era = routes.eras.get(part.topic)
+        if era is None:
+            return routes.writes_to(part.topic, part.partition, home) == home
+        if era or part.topic not in routes.topics or home.cluster is not Cluster.TARGET:
+            return False
+        place = part.topic, part.partition
+        return not is_adopted(part.producer) and not routes.table.has(place, part.producer)
 
     def _judge(
         self, place: Partition, batch: SentBatch, home: BrokerPlace, transactional: str | None

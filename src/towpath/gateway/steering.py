@@ -7,6 +7,7 @@ means, unopened.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from kafka.protocol.admin import (
@@ -27,7 +28,7 @@ from towpath.gateway.group_steering import GroupSteering
 from towpath.gateway.heartbeat_steering import HeartbeatSteering
 from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.own_answers import OwnAnswers
-from towpath.gateway.passing_requests import NONE, Versions
+from towpath.gateway.passing_requests import NOTHING, PassingRule
 from towpath.gateway.produce_requests import taken
 from towpath.gateway.produce_steering import ProduceSteering
 from towpath.gateway.recoding import decoded, recoded
@@ -118,13 +119,15 @@ class Steering:
             return step
         return self._send.to(self._usual(asked.key, client), frame, asked)
 
-    def passing(self, client: RelayedClient) -> Versions:
-        """Return the versions of Produce that pass unopened to the client's own broker now."""
-        del client
+    def passing(self, client: RelayedClient) -> PassingRule:
+        """Return which Produce requests pass as they are to the client's own broker now."""
         routes = self._routes
-        if routes.held or routes.eras or routes.noted is not None or routes.mirror is not None:
-            return NONE
-        return NONE if routes.lease.is_lapsed else self._own.versions(Api.PRODUCE)
+        if routes.held or routes.noted is not None or routes.mirror is not None:
+            return NOTHING
+        if routes.lease.is_lapsed:
+            return NOTHING
+        part = partial(self._producing.passes, home=client.home) if routes.eras else None
+        return PassingRule(self._own.versions(Api.PRODUCE), part)
 
     def _opens(self, key: int) -> bool:
         """Whether a request of this kind is looked into now."""

@@ -1,0 +1,90 @@
+"""The record batches in a Produce request, found without decoding it. Pure.
+
+The form is that of versions 3 to 9 on Kafka's protocol page.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from towpath.gateway.frame_walks import FrameWalk
+from towpath.gateway.frames import FrameError
+
+_FLEXIBLE = 9
+_MAGIC_AT, _ATTRIBUTES_AT, _PRODUCER_AT, _LEAST = 16, 21, 43, 61
+_LENGTH, _PRODUCER, _SHORT = struct.Struct(">i"), struct.Struct(">q"), struct.Struct(">h")
+_LENGTH_AT, _OVERHEAD = 8, 12
+_MAGIC = 2
+TRANSACTIONAL = 1 << 4
+"""The attribute of a batch that is part of a transaction."""
+
+
+class ProducePart(NamedTuple):
+    """A record batch of a Produce request.
+
+    Attributes:
+        topic: Its topic.
+        partition: Its partition.
+        producer: Its producer id as the client sent it, -1 for a producer that is not idempotent.
+        transactional: Whether it is part of a transaction.
+    """
+
+    topic: str
+    partition: int
+    producer: int
+    transactional: bool
+
+
+def parts(request: memoryview, at: int, version: int) -> list[ProducePart]:
+    """Return the batches of a request.
+
+    Args:
+        request: It, with its size.
+        at: Where the client id in its header ends.
+        version: Its version, 3 to 9.
+
+    Raises:
+        FrameError: It is no such request, or has not one batch of today's format for each
+            partition.
+    """
+    walk = FrameWalk(request, at, version, flexible=version >= _FLEXIBLE)
+    try:
+        found = [*_walked(walk)]
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
+        raise FrameError(f"a Produce request of version {version} that makes no sense") from error
+    if walk.at != len(request):
+        raise FrameError(f"a Produce request of version {version} that ends elsewhere")
+    return found
+
+
+def _walked(walk: FrameWalk) -> Iterator[ProducePart]:
+    walk.tags()
+    walk.text()  # transactional id
+    walk.at += 2 + 4  # acks, timeout
+    for _ in range(walk.count()):
+        size = walk.size() if walk.flexible else walk.short()
+        topic = str(walk.data[walk.at : walk.at + size], "utf-8")
+        walk.at += size
+        for _ in range(walk.count()):
+            partition = walk.number()
+            size = walk.size() if walk.flexible else walk.number()
+            records = walk.data[walk.at : walk.at + max(size, 0)]
+            walk.at += max(size, 0)
+            yield ProducePart(topic, partition, *_identity(records))
+            walk.tags()
+        walk.tags()
+    walk.tags()
+
+
+def _identity(records: memoryview | bytearray) -> tuple[int, bool]:
+    """Return the producer of a record batch, and whether it is part of a transaction."""
+    if len(records) < _LEAST or records[_MAGIC_AT] != _MAGIC:
+        raise FrameError("a Produce request without a record batch")
+    (length,) = _LENGTH.unpack_from(records, _LENGTH_AT)
+    if length + _OVERHEAD != len(records):
+        raise FrameError("a Produce request of several batches for a partition")
+    (attributes,) = _SHORT.unpack_from(records, _ATTRIBUTES_AT)
+    (producer,) = _PRODUCER.unpack_from(records, _PRODUCER_AT)
+    return producer, bool(attributes & TRANSACTIONAL)
