@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -162,8 +162,26 @@ def from_tree(tree: Mapping[str, Tree], folder: Path) -> LinkConfig:
     """
     config, faults = _examine(tree, LinkConfig, folder, with_environment=True)
     if config is None or faults:
-        raise ConfigError(tuple(ConfigProblem(path_text(each.place), each.text) for each in faults))
+        raise ConfigError(_of_tree(faults))
     return config
+
+
+def check_tree(
+    tree: Mapping[str, Tree], folder: Path, *, with_environment: bool = True
+) -> tuple[ConfigProblem, ...]:
+    """Return every problem of the tree of a link's file.
+
+    Args:
+        tree: The tree.
+        folder: The folder that relative paths refer to.
+        with_environment: As for `check`.
+    """
+    _, faults = _examine(tree, LinkConfig, folder, with_environment=with_environment)
+    return _of_tree(faults)
+
+
+def _of_tree(faults: Iterable[Fault]) -> tuple[ConfigProblem, ...]:
+    return tuple(ConfigProblem(path_text(each.place), each.text) for each in faults)
 
 
 def check(path: Path, *, with_environment: bool = True) -> tuple[ConfigProblem, ...]:
@@ -209,7 +227,7 @@ def _examine(
 def _more(model: type[Section], tree: Mapping[str, Tree], faults: list[Fault]) -> list[Fault]:
     """Return faults that the model looks for only where it finds no others."""
     told = {fault.place for fault in faults}
-    return [Fault(place, text) for place, text in model.faults(tree) if place not in told]
+    return [Fault(each.below, each.text) for each in model.faults(tree) if each.below not in told]
 
 
 def _unknown_kind(tree: Mapping[str, Tree]) -> list[Fault]:

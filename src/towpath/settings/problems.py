@@ -52,10 +52,17 @@ _SHOWN = 40
 
 
 class Placed(NamedTuple):
-    """A problem of a section, with its path below the section."""
+    """A problem of a section.
+
+    Attributes:
+        below: Its path below the section.
+        text: What is wrong.
+        about: The paths of other values that it depends on, likewise.
+    """
 
     below: Place
     text: str
+    about: tuple[Place, ...] = ()
 
 
 def not_empty(entries: tuple[str, ...]) -> tuple[str, ...]:
@@ -70,9 +77,16 @@ def environment_error(text: str) -> PydanticCustomError:
     return PydanticCustomError(ENVIRONMENT, "{text}", {"text": text})
 
 
-def placed_error(text: str, *below: str | int) -> PydanticCustomError:
-    """Return an error for a place below the section: its path continues with `below`."""
-    return PydanticCustomError(_PLACED, "{text}", {"text": text, "below": below})
+def placed_error(text: str, *below: str | int, about: tuple[str, ...] = ()) -> PydanticCustomError:
+    """Return an error for a place below the section.
+
+    Args:
+        text: What is wrong.
+        below: How the path of the section continues.
+        about: Other keys of the section on whose values the error depends.
+    """
+    context = {"text": text, "below": below, "about": [(key,) for key in about]}
+    return PydanticCustomError(_PLACED, "{text}", context)
 
 
 def require_none(problems: Iterable[Placed]) -> None:
@@ -81,7 +95,7 @@ def require_none(problems: Iterable[Placed]) -> None:
     Raises:
         PydanticCustomError: There are some.
     """
-    found = [(tuple(each.below), each.text) for each in problems]
+    found = [(tuple(each.below), each.text, each.about) for each in problems]
     if found:
         raise PydanticCustomError(_PLACED, "{text}", {"text": found[0][1], "all": found})
 
@@ -90,17 +104,24 @@ def faults_of(error: ValidationError, root: type[BaseModel]) -> Iterable[tuple[s
     """Yield the pydantic type and Towpath's sentence of each problem."""
     for details in error.errors(include_url=False):
         place = without_tags(tuple(part for part in details["loc"] if part != _OF_KEY))
-        several = details.get("ctx", {}).get("all", ())
-        for below, text in several:
-            yield details["type"], Fault(place + below, text, on_key=False)
-        if several:
+        ctx = details.get("ctx", {})
+        for below, text, about in ctx.get("all", ()):
+            yield details["type"], _fault(place, below, text, about)
+        if ctx.get("all"):
             continue
-        place += tuple(details.get("ctx", {}).get("below", ()))
+        if details["type"] == _PLACED:
+            yield _PLACED, _fault(place, ctx["below"], ctx["text"], ctx["about"])
+            continue
         text = _text(details, root)
         if details["type"] in {"union_tag_invalid", "union_tag_not_found"}:
             place += (TAGGED[str(place[-1])],)
         unknown = details["type"] == "extra_forbidden"
         yield details["type"], Fault(place, text, on_key=unknown)
+
+
+def _fault(section: Place, below: Place, text: str, about: Iterable[Place]) -> Fault:
+    """Return a fault of a section, whose paths begin there."""
+    return Fault(section + tuple(below), text, about=tuple(section + each for each in about))
 
 
 def _text(details: ErrorDetails, root: type[BaseModel]) -> str:

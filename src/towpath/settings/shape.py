@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
 
 from towpath.settings.kafka_names import NAMES
+
+if TYPE_CHECKING:
+    from towpath.settings.problems import Placed
 
 Place = tuple[str | int, ...]
 """The keys and list indexes that lead to a value of the file."""
@@ -29,7 +32,7 @@ class Section(BaseModel):
     )
 
     @classmethod
-    def faults(cls, tree: Mapping[str, Any]) -> Iterable[tuple[Place, str]]:
+    def faults(cls, tree: Mapping[str, Any]) -> Iterable[Placed]:
         """Return the contradictions between parts of a whole file, by place; none by default.
 
         Args:

@@ -12,11 +12,19 @@ from towpath.settings.shape import Place, path_text
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A problem at a place in the file; `on_key` if the key is wrong, not its value."""
+    """A problem at a place in the file.
+
+    Attributes:
+        place: The place.
+        text: What is wrong.
+        on_key: Whether the key is wrong, not its value.
+        about: Other places whose values it depends on.
+    """
 
     place: Place
     text: str
     on_key: bool = False
+    about: tuple[Place, ...] = ()
 
 
 class Spots:

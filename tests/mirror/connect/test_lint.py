@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.copying.connect_file import written
+from towpath.mirror.connect.convert import convert
 from towpath.mirror.connect.load import check, notes
+from towpath.model.errors import ConfigError
 from towpath.settings import check as check_any
 from towpath.settings.connect_files import is_connect
 
@@ -305,6 +307,68 @@ def test_what_is_wrong_is_told_where_it_stands(tmp_path: Path, case: str) -> Non
     assert problem.spot is not None
 
 
+ABOUT_ONE_FIELD = (
+    {"both ways to name topics", "no topics"},
+    {"both ways to name topics", "what is excluded from no patterns"},
+    {"both ways to name topics", "partitions"},
+    {"what is excluded from no patterns", "a pattern that Python cannot read"},
+    {"two starts", "a start without a group"},
+)
+"""Cases of which one mends the other."""
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_no_problem_hides_another_one(tmp_path: Path, case: str) -> None:
+    ins, outs, told = REFUSED[case]
+    for other, (more_ins, more_outs, also) in REFUSED.items():
+        if ins.keys() & more_ins.keys() or outs.keys() & more_outs.keys():
+            continue
+        if {case, other} in ABOUT_ONE_FIELD:
+            continue
+        found = check(written(tmp_path, ins | more_ins, outs | more_outs))
+        assert {each.sentence for each in found} == {told, also}, other
+
+
+@pytest.mark.parametrize(
+    ("ins", "outs", "told"),
+    [
+        (
+            {"seed_brokers": "", "start_offset": "committed", "consumer_group": '""'},
+            {"seed_brokers": "", "topic": "all"},
+            ["input.redpanda_migrator.seed_brokers", "input.redpanda_migrator.start_offset",
+             "output.redpanda_migrator.seed_brokers", "output.redpanda_migrator.topic"],
+        ),
+        (
+            {"sasl": "[{mechanism: PLAIN}, {mechanism: none}]"},
+            {"sasl": "[{mechanism: 5}]", "acks": "none"},
+            ["input.redpanda_migrator.sasl[0].password", "input.redpanda_migrator.sasl[1]",
+             "output.redpanda_migrator.sasl[0].mechanism", "output.redpanda_migrator.acks"],
+        ),
+        (
+            {"topics": "{a: b}", "start_from_oldest": "false"},
+            {"schema_registry": "{url: 5, strict: true}"},
+            ["input.redpanda_migrator.topics", "input.redpanda_migrator.start_from_oldest",
+             "output.redpanda_migrator.schema_registry",
+             "output.redpanda_migrator.schema_registry.url",
+             "output.redpanda_migrator.schema_registry.strict"],
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_required_and_missing_hides_nothing(
+    tmp_path: Path, ins: dict[str, str], outs: dict[str, str], told: list[str]
+) -> None:
+    assert sorted(each.path for each in check(written(tmp_path, ins, outs))) == sorted(told)
+
+
+def test_what_a_link_refuses_is_told_without_the_environment_and_by_convert(tmp_path: Path) -> None:
+    group = {"consumer_group": "${NOWHERE_SET}", "rack_id": "${NOR_THIS}"}
+    path = written(tmp_path, group, {"topic_replication_factor": "0"})
+    [problem] = check(path, with_environment=False)
+    assert problem.path == f"{OUT}.topic_replication_factor"
+    with pytest.raises(ConfigError, match="0 is not between 1 and 32767"):
+        convert(path, "some")
+
+
 def test_other_inputs_are_named(tmp_path: Path) -> None:
     path = tmp_path / "connect.yaml"
     path.write_text("input:\n  kafka: {}\noutput:\n  redpanda_migrator:\n    seed_brokers: [b]\n")
@@ -337,7 +401,7 @@ def test_all_problems_come_at_once_in_the_order_of_the_file(tmp_path: Path) -> N
         tmp_path, {"start_offset": "now", "client_id": "5"}, {"acks": "some", "key": "k"}
     )
     assert [each.path for each in check(path)] == [
-        f"{IN}.start_offset", f"{IN}.client_id", f"{OUT}.acks",
+        f"{IN}.start_offset", f"{IN}.client_id", f"{OUT}.acks", f"{OUT}.key",
     ]  # fmt: skip
 
 
@@ -349,7 +413,8 @@ def test_what_is_refused_hides_nothing_else(tmp_path: Path) -> None:
     ins = {"start_offset": "now", "tpyo": "1", "commit_period": "5 parsecs"}
     outs = {"acks": "leader", "tls": "{enabled: true, skip_cert_verify: true}", "topic": '""'}
     assert [each.path for each in check(written(tmp_path, ins, outs, more))] == [
-        f"{IN}.start_offset", f"{IN}.tpyo", f"{IN}.commit_period", f"{OUT}.tls.skip_cert_verify",
+        f"{IN}.start_offset", f"{IN}.tpyo", f"{IN}.commit_period",
+        f"{OUT}.acks", f"{OUT}.tls.skip_cert_verify",
         f"{OUT}.topic", "cache_resources", "logger.level", "pipeline.processors[1]",
         "pipeline.processors[2].mapping",
     ]  # fmt: skip

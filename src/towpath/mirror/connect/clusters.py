@@ -23,13 +23,16 @@ class ClientCert(Section):
     @model_validator(mode="after")
     def _as_one(self) -> Self:
         if (self.cert or self.key) and (self.cert_file or self.key_file):
-            raise placed_error("give both as text, or both as files", "cert")
+            others = ("key", "cert_file", "key_file")
+            raise placed_error("give both as text, or both as files", "cert", about=others)
         if self.cert and self.key:
             return self
         if self.cert or self.key:
-            raise placed_error("is needed with its `key`", "cert")
+            raise placed_error("is needed with its `key`", "cert", about=("key",))
         if not (self.cert_file and self.key_file):
-            raise placed_error("is needed with its `key_file`", "cert_file")
+            raise placed_error(
+                "is needed with its `key_file`", "cert_file", about=("key_file", "cert")
+            )
         return self
 
 
@@ -47,9 +50,10 @@ class ConnectTls(Section):
     def _possible(self) -> Self:
         if self.enabled and self.skip_cert_verify:
             text = "is refused: anyone could answer; name the authority with `root_cas_file`"
-            raise placed_error(text, "skip_cert_verify")
+            raise placed_error(text, "skip_cert_verify", about=("enabled",))
         if self.root_cas and self.root_cas_file:
-            raise placed_error("give one of `root_cas` and `root_cas_file`", "root_cas")
+            text = "give one of `root_cas` and `root_cas_file`"
+            raise placed_error(text, "root_cas", about=("root_cas_file",))
         if len(self.client_certs) > 1:
             raise placed_error("only one client certificate is taken", "client_certs", 1)
         return self

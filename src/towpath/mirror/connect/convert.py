@@ -46,8 +46,9 @@ def convert(path: Path, link: str) -> ConvertedFile:
         ConfigError: With every problem of the file.
     """
     found = examine(path, with_environment=False)
-    if found.file is None:
-        raise ConfigError(problems_of(found))
+    problems = problems_of(found, path.parent, with_environment=False)
+    if problems or found.file is None:
+        raise ConfigError(problems)
     references, pair = _References(path), found.pair
     made = translate(
         found.file,
@@ -55,8 +56,6 @@ def convert(path: Path, link: str) -> ConvertedFile:
         lambda place, secret: references.reveal(pair.located(place), secret),
         pair.number,
     )
-    if made.problems:
-        raise ConfigError(tuple(found.problem(each.below, each.text) for each in made.problems))
     text = _text(path, made)
     notes = (*references.notes, *found.left_out, *made.notes, *_unset(found, text, path))
     return ConvertedFile(text, tuple(references.wanted), notes)

@@ -15,7 +15,7 @@ from towpath.mirror.connect.pairs import DEFAULT_LABEL
 from towpath.mirror.connect.sides import MigratorInput, MigratorOutput
 from towpath.mirror.connect.values import GoDuration
 from towpath.model.foreign import foreign
-from towpath.settings.problems import Placed, placed_error, require_none
+from towpath.settings.problems import Placed, require_none
 from towpath.settings.shape import Place, Section
 
 _LABEL = re.compile(r"[a-z0-9_]{0,80}")
@@ -95,26 +95,27 @@ class ConnectFile(Section):
 
     @model_validator(mode="after")
     def _agree(self) -> Self:
-        labels = {self.input.label, self.output.label}
-        if len(labels) > 1:
-            text = (
-                f"is {self.output.label}, and that of the input {self.input.label}; a pair is one"
-            )
-            raise placed_error(f"{text} label", "output", "label")
-        require_none(self._registries())
-        require_none(self._processors())
+        require_none([*self._labels(), *self._registries(), *self._processors()])
         return self
+
+    def _labels(self) -> Iterator[Placed]:
+        here, there = self.input.label, self.output.label
+        if here != there:
+            text = f"is {there}, and that of the input {here}; a pair is one label"
+            yield Placed(("output", "label"), text, (("input", "label"),))
 
     def _registries(self) -> Iterator[Placed]:
         place = ("output", _MIGRATOR, "schema_registry")
+        other = ("input", *place[1:])
         source = self.input.redpanda_migrator.schema_registry
         target = self.output.redpanda_migrator.schema_registry
         if target is None or not target.enabled:
             return
         if source is None:
-            yield Placed(place, "needs one under `input` too: that is where schemas come from")
+            text = "needs one under `input` too: that is where schemas come from"
+            yield Placed(place, text, (other,))
         elif source.url.rstrip("/") == target.url.rstrip("/"):
-            yield Placed((*place, "url"), "is that of the source, too")
+            yield Placed((*place, "url"), "is that of the source, too", ((*other, "url"),))
 
     @property
     def processors(self) -> Iterator[tuple[Place, Mapping[str, Any]]]:
@@ -139,7 +140,8 @@ class ConnectFile(Section):
                     "`changes` of our file has drop rules and headers (docs/changes.md), and its"
                     " `transform` takes a query of Spark SQL (docs/howto/transform.md)",
                 )
-                yield Placed(place, f"{name or 'it'} is not known here; {instead}")
+                about = tuple((*place, each) for each in MAPPINGS)
+                yield Placed(place, f"{name or 'it'} is not known here; {instead}", about)
 
 
 def _wrong_in(text: object, place: Place) -> Iterator[Placed]:

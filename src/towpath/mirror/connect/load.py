@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +21,12 @@ from towpath.model.nouns import LinkName, Side
 from towpath.settings.connect_files import PAIR, wished
 from towpath.settings.document import Document, parse, read
 from towpath.settings.link import LinkConfig
-from towpath.settings.loading import from_tree
+from towpath.settings.loading import check_tree, from_tree
 from towpath.settings.shape import Place, path_text
 from towpath.settings.spots import Fault
 
 _UNKNOWN = "extra_forbidden"
+_SIDE = len(("input", "redpanda_migrator"))
 _IDS = 10
 """Hex digits of the hash of both cluster ids in the name of a link."""
 
@@ -41,6 +43,7 @@ class Read:
         left_out: Fields that are not known, and left out because of `--chilled`.
         rest: Its fields without those that are wrong, if that is enough to look for more.
         unset: Variables that are not set and have no default, with line and column.
+        open: The lines whose values they leave open.
     """
 
     pair: Pair
@@ -50,6 +53,15 @@ class Read:
     left_out: tuple[str, ...] = ()
     rest: ConnectFile | None = None
     unset: tuple[tuple[str, int, int], ...] = ()
+    open: frozenset[int] = frozenset()
+
+    def is_open(self, problem: ConfigProblem) -> bool:
+        """Return whether a problem may come from a variable that is not set."""
+        return (
+            problem not in self.problems
+            and problem.spot is not None
+            and (problem.spot.line in self.open)
+        )
 
     def problem(self, place: Place, text: str) -> ConfigProblem:
         """Return a problem at a place of the pair."""
@@ -190,7 +202,8 @@ def _examined(
     # What a missing variable leaves behind is no further problem.
     problems = (*common, *(p for p in found if not p.spot or p.spot.line not in filled.open))
     sound = file if not problems else None
-    return Read(pair, sound, document, _sorted(problems), left_out, rest, filled.unset)
+    lines = frozenset(filled.open)
+    return Read(pair, sound, document, _sorted(problems), left_out, rest, filled.unset, lines)
 
 
 def _left_out(pair: Pair, folder: Path) -> tuple[str, ...]:
@@ -222,36 +235,47 @@ class _Translated:
 
 def _translated(found: Read, path: Path, *, with_environment: bool = True) -> _Translated:
     """Translate a file that was read from a path."""
-    if found.file is None:
-        return _Translated(problems_of(found))
+    if problems := problems_of(found, path.parent, with_environment=with_environment):
+        return _Translated(problems)
     made = translation(found)
     told = (*found.left_out, *made.notes)
-    if made.problems:
-        problems = tuple(found.problem(each.below, each.text) for each in made.problems)
-        return _Translated(_sorted(problems))
     if not with_environment:
         return _Translated(notes=told)
-    try:
-        return _Translated(notes=told, config=from_tree(made.tree, path.parent))
-    except ConfigError as error:
-        problems = tuple(_placed(found, each) for each in error.problems)
-        return _Translated(_sorted(problems))
+    return _Translated(notes=told, config=from_tree(made.tree, path.parent))
 
 
-def problems_of(found: Read) -> tuple[ConfigProblem, ...]:
-    """Return what is wrong with a pair, also what no link can do of the rest."""
-    return _sorted((*found.problems, *_behind(found)))
+def problems_of(
+    found: Read, folder: Path, *, with_environment: bool = True
+) -> tuple[ConfigProblem, ...]:
+    """Return what is wrong with a pair, and what no link can do of the rest.
 
-
-def _behind(found: Read) -> tuple[ConfigProblem, ...]:
-    """Return what no link can do of a file in which other things are wrong as well."""
+    Args:
+        found: The pair.
+        folder: The folder of its file.
+        with_environment: Whether variables and files must be on this machine.
+    """
     if found.rest is None:
-        return ()
-    label = found.rest.input.label
-    made = translate(found.rest, label, revealed, number=found.pair.number)
-    told = (found.problem(each.below, each.text) for each in made.problems)
-    known = {each.spot for each in found.problems}
-    return tuple(each for each in told if each.spot not in known)
+        return _sorted(found.problems)
+    made = translate(found.rest, found.rest.input.label, revealed, number=found.pair.number)
+    told = [*found.problems]
+    _tell(told, (found.problem(each.below, each.text) for each in made.problems))
+    parts = {tuple(map(str, each.below)) for each in made.problems}
+    below = check_tree(made.tree, folder, with_environment=with_environment)
+    _tell(told, (_placed(found, each) for each in below if not _is_told(each, parts)))
+    return _sorted(tuple(each for each in told if not found.is_open(each)))
+
+
+def _tell(told: list[ConfigProblem], more: Iterable[ConfigProblem]) -> None:
+    """Add problems where nothing is wrong yet."""
+    known = {each.spot for each in told}
+    told += [each for each in more if each.spot not in known]
+
+
+def _is_told(problem: ConfigProblem, places: Iterable[tuple[str, ...]]) -> bool:
+    """Whether a problem of the link's file is in a part that Connect's file has wrong."""
+    part, _ = connect_place(problem.path)
+    deep = len(part) > _SIDE
+    return deep and any(each[: len(part)] == part for each in places)
 
 
 def _placed(found: Read, problem: ConfigProblem) -> ConfigProblem:

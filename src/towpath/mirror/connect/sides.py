@@ -23,6 +23,8 @@ _LARGEST_REQUEST = 2**30
 _PARTITIONS = re.compile(r"[^:]*:\d+(-\d+)?(:\d+)?")
 _OF_RECORDS = ("partitioner", "partition", "key", "timestamp", "timestamp_ms")
 """Fields of other Kafka outputs, which the migrator's linter refuses."""
+_PATTERNS = (("regexp_topics_include",),)
+_IDEMPOTENT = (("idempotent_write",),)
 
 
 class MigratorInput(ConnectCluster):
@@ -65,26 +67,30 @@ class MigratorInput(ConnectCluster):
     def _contradictions(self) -> list[Placed]:
         found = []
         if self.topics and self.regexp_topics_include:
-            found.append(Placed(("topics",), "is not used with regexp_topics_include; give one"))
+            found.append(
+                Placed(("topics",), "is not used with regexp_topics_include; give one", _PATTERNS)
+            )
         if not (self.topics or self.regexp_topics_include):
-            found.append(Placed(("topics",), "is required, or else regexp_topics_include"))
+            found.append(
+                Placed(("topics",), "is required, or else regexp_topics_include", _PATTERNS)
+            )
         if self.regexp_topics_exclude and not self.by_pattern:
             text = "is used where topics are named by regular expressions (regexp_topics_include)"
-            found.append(Placed(("regexp_topics_exclude",), text))
+            found.append(Placed(("regexp_topics_exclude",), text, (("regexp_topics",), *_PATTERNS)))
         if self.start_offset == "earliest" and not self.start_from_oldest:
             text = "contradicts `start_offset: earliest`, the default; write `start_offset: latest`"
-            found.append(Placed(("start_from_oldest",), text))
+            found.append(Placed(("start_from_oldest",), text, (("start_offset",),)))
         if self.start_offset == "committed" and self.consumer_group == "":
             text = "`committed` needs a consumer_group, at whose commits copying begins"
-            found.append(Placed(("start_offset",), text))
+            found.append(Placed(("start_offset",), text, (("consumer_group",),)))
         return [*found, *self._partitions()]
 
     def _partitions(self) -> list[Placed]:
         parts = [each for each in self.topics if not self.by_pattern and _PARTITIONS.match(each)]
         if parts:
             text = f"{parts[0]} names partitions; Towpath mirrors whole topics: name the topic"
-            return [Placed(("topics",), text)]
-        if self.consumer_group is None and (self.topics or self.regexp_topics_include):
+            return [Placed(("topics",), text, (("regexp_topics",), *_PATTERNS))]
+        if self.consumer_group is None:
             text = 'is required where whole topics are read; write "" to begin without a group'
             return [Placed(("consumer_group",), text)]
         return []
@@ -108,7 +114,7 @@ class OutputRegistry(ConnectRegistry):
     @model_validator(mode="after")
     def _strict_about_new_ids(self) -> Self:
         if self.strict and not self.translate_ids:
-            raise placed_error("needs `translate_ids: true`", "strict")
+            raise placed_error("needs `translate_ids: true`", "strict", about=("translate_ids",))
         return self
 
 
@@ -184,8 +190,9 @@ class MigratorOutput(ConnectCluster):
             if name in self.model_fields_set
         ]
         if self.idempotent_write and self.acks != "all":
-            found.append(Placed(("acks",), "must be all with `idempotent_write: true`"))
+            text = "must be all with `idempotent_write: true`"
+            found.append(Placed(("acks",), text, _IDEMPOTENT))
         if self.idempotent_write and self.max_in_flight_requests != 1:
             text = "must be 1 with `idempotent_write: true`"
-            found.append(Placed(("max_in_flight_requests",), text))
+            found.append(Placed(("max_in_flight_requests",), text, _IDEMPOTENT))
         return found
