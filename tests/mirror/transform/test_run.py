@@ -174,6 +174,7 @@ def test_a_trial_shows_the_latest_records_and_writes_nothing(
     assert sorted(row["value"] for row in ended.json["after"]) == [f"V{n}" for n in range(34, 40)]
     shown = here.on_spark("transform", "test", str(file), "--limit", "6")
     assert "after: 6 records; nothing was written" in shown.out
+    assert f"{link.clean}-1" in shown.out
     link.write(
         {"sql": "select concat(cast(cast(value as string) as int), '') as value from records"}
     )
@@ -182,6 +183,42 @@ def test_a_trial_shows_the_latest_records_and_writes_nothing(
     assert "Spark failed: [CAST_INVALID_INPUT] The value 'v" in failed.said
     assert "a fault in Towpath" not in failed.said
     assert here("status", str(file), "--output", "json").json["totals"]["records"] == 0
+
+
+def test_a_trial_tells_the_partition_that_a_run_writes_to(
+    link: TransformedLink, here: Here
+) -> None:
+    query = "select if(partition = 0, null, key) as key, value from records"
+    file = link.write({"sql": query}, topics={"partitions": 3})
+    link.produced(range(20))
+
+    def tried() -> dict[str, int]:
+        told = here.on_spark("transform", "test", str(file), "--output", "json").json
+        assert {row["target_topic"] for row in told["after"]} == {link.clean}
+        assert told["notes"] == []
+        return {row["value"]: row["target_partition"] for row in told["after"]}
+
+    before = tried()
+    assert here.run(str(file), "--until-caught-up").code == 0
+    wait_for(lambda: len(link.written(3)), 20, "the records")
+    written = {(each.value or b"").decode(): each.partition for each in link.written(3)}
+    assert before == written
+    assert {written[f"v{n}"] for n in range(0, 20, 2)} == {0}, "without key: as at the source"
+    # What a mirror topic has counts, not what the file says.
+    link.write({"sql": query}, topics={"partitions": 7})
+    assert tried() == written
+
+
+def test_a_query_can_be_tried_before_there_is_a_target(link: TransformedLink, here: Here) -> None:
+    file = link.write({"sql": "select key, value from records"}, topics={"partitions": 1})
+    content = file.read_text().replace(link.target.bootstrap, "127.0.0.1:9")
+    file.write_text(content)
+    link.produced(range(3))
+    ended = here.on_spark("transform", "test", str(file), "--output", "json")
+    assert ended.code == 0, ended.said
+    assert [row["target_partition"] for row in ended.json["after"]] == [0, 0, 0]
+    [note] = ended.json["notes"]
+    assert note.startswith("partitions on the target are as a new mirror topic has them: ")
 
 
 def test_rows_go_to_topics_of_the_link_alone(link: TransformedLink, here: Here) -> None:

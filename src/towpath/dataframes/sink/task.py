@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,7 +12,14 @@ import pyarrow as pa
 from towpath.cluster.admin import Admin
 from towpath.cluster.admin.transactions import ProducerEpoch, Transactions
 from towpath.dataframes.errors import RowError
-from towpath.dataframes.sink.columns import RowBatch, grouped, joined, picked_rows, row_batch
+from towpath.dataframes.sink.columns import (
+    Index,
+    RowBatch,
+    grouped,
+    joined,
+    picked_rows,
+    row_batch,
+)
 from towpath.dataframes.sink.messages import OffsetsWritten, TaskPlace, TaskWritten
 from towpath.dataframes.sink.options import SinkOptions
 from towpath.dataframes.sink.packer import BatchPacker
@@ -89,17 +96,35 @@ class RowRoutes:
         Raises:
             RowError: A row names a topic or a partition that it may not be written to.
         """
+        for topic, of_topic, numbers in self._numbered(batch, count_of, turn):
+            yield {
+                TopicPartition(topic, number): picked_rows(batch.rows, joined(of_topic, picked))
+                for number, picked in grouped(numbers)
+            }
+
+    def places(
+        self, batch: RowBatch, count_of: Callable[[str], int], turn: int = 0
+    ) -> Sequence[TopicPartition]:
+        """Return the partition of each row; arguments and errors are those of `parted`."""
+        found = dict[int, TopicPartition]()
+        for topic, of_topic, numbers in self._numbered(batch, count_of, turn):
+            rows = range(len(numbers)) if of_topic is None else of_topic.tolist()
+            found |= {
+                row: TopicPartition(topic, number)
+                for row, number in zip(rows, numbers.tolist(), strict=True)
+            }
+        return [found[row] for row in range(len(found))]
+
+    def _numbered(
+        self, batch: RowBatch, count_of: Callable[[str], int], turn: int
+    ) -> Iterator[tuple[TopicName, Index | None, Index]]:
+        """Yield each topic with its rows, and the partition of each of them."""
         for named, of_topic in batch.by_topic():
             topic = self.topic(named)
             count = count_of(topic)
             keyless = turn if self.keyless is None else self.keyless
             numbers = batch.partitions(topic, of_topic, count, keyless % count)
-            yield {
-                TopicPartition(TopicName(topic), number): picked_rows(
-                    batch.rows, joined(of_topic, picked)
-                )
-                for number, picked in grouped(numbers)
-            }
+            yield TopicName(topic), of_topic, numbers
 
 
 class TaskWriter:

@@ -51,7 +51,11 @@ def try_query(
         "read": len(found.before),
         "written": len(found.after),
         "before": [dict(row) for row in found.before],
-        "after": [dict(row) for row in found.after],
+        "after": [
+            {"target_topic": tp.topic, "target_partition": tp.partition, **row}
+            for tp, row in zip(found.places, found.after, strict=True)
+        ],
+        "notes": [*found.notes],
     }
     show(_picture(found), data)
     on.tell(data)
@@ -67,12 +71,14 @@ def _config(file: Path) -> LinkConfig:
 
 
 def _picture(found: Preview) -> RenderableType:
-    before, after = found.before, found.after
+    before = found.before
+    after = [{"target": str(tp), **row} for tp, row in zip(found.places, found.after, strict=True)]
     return Group(
         line(f"before: {counted(len(before), 'record')}"),
         _grid(before),
         line(f"after: {counted(len(after), 'record')}; nothing was written"),
         _grid(after),
+        *(line(f"note: {each}") for each in found.notes),
     )
 
 

@@ -21,4 +21,6 @@ class TransformTestJson(TypedDict):
     before: list[dict[str, Any]]
     """The latest records by their columns; bytes as text, else in base64 behind `base64:`."""
     after: list[dict[str, Any]]
-    """The rows that would be written, likewise."""
+    """The rows that would be written, likewise, with `target_topic` and `target_partition`."""
+    notes: list[str]
+    """What a user should know of these."""

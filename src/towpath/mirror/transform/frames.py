@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,8 +29,21 @@ if TYPE_CHECKING:
     from towpath.model.nouns import TopicId, TopicPartition
 
 T = TypeVar("T")
-_ANY_NUMBER = 1 << 30
-"""More partitions than any topic has."""
+
+
+@dataclass(frozen=True, slots=True)
+class TriedRows:
+    """Records, and what the query makes of them.
+
+    Attributes:
+        before: The records.
+        after: The rows that would be written.
+        places: The partition on the target that each of these would be written to.
+    """
+
+    before: Sequence[Mapping[str, Any]]
+    after: Sequence[Mapping[str, Any]]
+    places: Sequence[TopicPartition]
 
 
 class TransformFrames:
@@ -87,8 +101,12 @@ class TransformFrames:
 
         write(self._spark, job, self._made(self._frame(job)))
 
-    def both(self, job: TransformJob) -> tuple[pa.Table, pa.Table]:
+    def tried(self, job: TransformJob, counts: Mapping[str, int]) -> TriedRows:
         """Return the records of a batch, and what the query makes of them; nothing is written.
+
+        Args:
+            job: The batch.
+            counts: The number of partitions of each mirror topic.
 
         Raises:
             ConfigError: The query is wrong.
@@ -96,16 +114,18 @@ class TransformFrames:
             TowpathError: A record does not get through the query, or cannot be read, or a row that
                 the query makes cannot be a record.
         """
-        from towpath.engine.border import border  # noqa: PLC0415, it needs Spark
+        from towpath.dataframes.transform.trying import rows_by_range  # noqa: PLC0415, it needs Spark
+        from towpath.engine.border import border  # noqa: PLC0415, likewise
 
         try:
             with border():
                 frame = self._frame(job)
-                before, after = frame.toArrow(), self._made(frame).toArrow()
+                before, after = frame.toArrow(), rows_by_range(self._spark, self._made(frame))
         except RuntimeError as error:
             raise of_spark(error) from error
-        _require_records(after, job.names)
-        return before, after
+        places = [tp for number in after for tp in _places(after[number], number, job, counts)]
+        rows = [row for table in after.values() for row in table.to_pylist()]
+        return TriedRows(before.to_pylist(), rows, places)
 
     def doubts(self) -> QueryDoubts:
         """Return why the query may make other records of the same ones another time.
@@ -173,24 +193,34 @@ class TransformFrames:
             raise ConfigError((problem_at(self._file, place, error.text),)) from None
 
 
-def _require_records(rows: pa.Table, names: Mapping[str, str]) -> None:
-    """Raise if rows cannot be records of the link, as `run` would.
+def _places(
+    rows: pa.Table, number: int, job: TransformJob, counts: Mapping[str, int]
+) -> list[TopicPartition]:
+    """Return the partition on the target of each row, as `run` chooses it.
 
-    How many partitions mirror topics have is not known here.
+    Args:
+        rows: What the query made of a range.
+        number: The number of the range.
+        job: The batch.
+        counts: The number of partitions of each mirror topic.
 
     Raises:
-        TowpathError: A row cannot be one.
+        TowpathError: A row cannot be a record of the link.
     """
     from towpath.dataframes.errors import RowError  # noqa: PLC0415, it needs Spark
     from towpath.dataframes.sink.columns import row_batch  # noqa: PLC0415, likewise
     from towpath.dataframes.sink.task import RowRoutes  # noqa: PLC0415, likewise
 
-    topic = None if "topic" in rows.column_names else next(iter(names), "")
-    routes = RowRoutes(names, keyless=0)
+    origin = job.ranges[number].part.tp
+    named = None if "topic" in rows.column_names else str(origin.topic)
+    routes = RowRoutes(job.names, keyless=origin.partition)
     try:
-        for batch in rows.to_batches():
-            for _ in routes.parted(row_batch(batch, topic), lambda _: _ANY_NUMBER, 0):
-                pass
+        return [
+            place
+            for batch in rows.to_batches()
+            if len(batch)
+            for place in routes.places(row_batch(batch, named), counts.__getitem__)
+        ]
     except RowError as error:
         raise TowpathError(f"a run would stop at these records: {error}") from None
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from towpath.cluster.admin import Admin
-from towpath.cluster.metadata import every_partition
+from towpath.cluster.metadata import TopicInfo, every_partition
 from towpath.ledger.transformed import TransformedPosition
 from towpath.mirror.transform.frames import TransformFrames, range_of
-from towpath.model.errors import ConfigError, ConfigProblem
-from towpath.model.nouns import Side
+from towpath.model.errors import ClusterError, ConfigError, ConfigProblem
+from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.settings import LinkConfig
 
 Row = Mapping[str, Any]
@@ -28,10 +28,14 @@ class Preview:
     Attributes:
         before: The records, by their columns.
         after: The rows that would be written.
+        places: The partition on the target that each row of `after` would be written to.
+        notes: What a user should know of these, in sentences.
     """
 
     before: Sequence[Row]
     after: Sequence[Row]
+    places: Sequence[TopicPartition]
+    notes: Sequence[str] = ()
 
 
 def preview(config: LinkConfig, file: Path, spark: Any, limit: int) -> Preview:
@@ -45,20 +49,41 @@ def preview(config: LinkConfig, file: Path, spark: Any, limit: int) -> Preview:
 
     Raises:
         ClusterError: The source cannot be read.
-        ConfigError: The query is wrong, or there are no records.
+        ConfigError: The query is wrong, a mirror topic cannot have its name, or there are no
+            records.
         TowpathError: A record does not get through the query.
     """
     frames = TransformFrames(spark, config, file)
     frames.check()
-    names, ranges = _latest(config, limit)
+    topics, ranges = _latest(config, limit)
     if not ranges:
         text = "no topic that it names has a record"
         raise ConfigError((ConfigProblem("topics.include", text),))
-    before, after = frames.both(frames.job(ranges, names))
-    return Preview(_rows(before.to_pylist()), _rows(after.to_pylist()))
+    names = {str(name): str(config.topics.target_name(name)) for name in topics}
+    counts, notes = _counts(config, topics)
+    tried = frames.tried(frames.job(ranges, names), counts)
+    return Preview(_rows(tried.before), _rows(tried.after), tried.places, notes)
 
 
-def _latest(config: LinkConfig, limit: int) -> tuple[dict[str, str], list[Any]]:
+def _counts(
+    config: LinkConfig, topics: Mapping[TopicName, TopicInfo]
+) -> tuple[dict[str, int], list[str]]:
+    """Return the number of partitions that each mirror topic has, or will have.
+
+    A query can be tried before the target can be reached; a note tells it then.
+    """
+    wanted = config.topics.partitions
+    names = {config.topics.target_name(name): info for name, info in topics.items()}
+    counts = {str(name): wanted or len(info.partitions) for name, info in names.items()}
+    try:
+        with Admin(config.target, Side.TARGET) as target:
+            there = target.topics.describe([*names])
+    except ClusterError as error:
+        return counts, [f"partitions on the target are as a new mirror topic has them: {error}"]
+    return counts | {str(n): len(i.partitions) for n, i in there.items() if i.partitions}, []
+
+
+def _latest(config: LinkConfig, limit: int) -> tuple[dict[TopicName, TopicInfo], list[Any]]:
     """Return the topics, and a range for each partition that has records with its share of them."""
     with ExitStack() as stack:
         source = stack.enter_context(Admin(config.source, Side.SOURCE))
@@ -75,7 +100,7 @@ def _latest(config: LinkConfig, limit: int) -> tuple[dict[str, str], list[Any]]:
         if share:
             at = TransformedPosition(topics[tp.topic].id, ends[tp] - share)
             ranges.append(range_of(tp, topics[tp.topic].id, at, ends[tp]))
-    return {str(name): str(name) for name in topics}, ranges
+    return topics, ranges
 
 
 def _rows(rows: Iterable[Row]) -> list[Row]:
