@@ -146,6 +146,11 @@ def judge(block: str, folder: Path) -> None:
         archive.write_text(block)
         assert check(archive, with_environment=False) == (), block
         return
+    if {"input", "output"} <= set(data):
+        migrator = folder / "connect.yaml"
+        migrator.write_text(block)
+        assert check(migrator, with_environment=False) == (), block
+        return
     if not set(data) <= KEYS:
         assert not KEYS & set(data), f"some keys are none of a link: {block}"
         return
