@@ -16,6 +16,7 @@ from typing import Any
 from confluent_kafka import Consumer
 
 from bench.arena import Arena
+from bench.meter import GIB, cpu
 from bench.telling import tell
 from towpath.dev import ports
 
@@ -84,6 +85,7 @@ def promoted(arena: Arena, home: Path, case: Case) -> dict[str, Any]:
         _until(lambda: reader.count > before + 100, "records are read on")
         load.stdin.write("\n")
         figures = json.loads(load.communicate()[0].splitlines()[-1])
+        behind = _behind(other, topic, case, started[1].pid) if case.connections == 1 else None
     finally:
         reader.over.set()
         for each in started:
@@ -99,7 +101,18 @@ def promoted(arena: Arena, home: Path, case: Case) -> dict[str, Any]:
         "held": done["held_ms"],
         "longest_send": round(figures["longest"]),
         "silent": round(1000 * reader.silent),
+        "behind": behind,
     }
+
+
+def _behind(port: int, topic: str, case: Case, gateway: int) -> dict[str, float]:
+    """Write to the promoted topic through the gateway; return its rate, and CPU s per GiB."""
+    asked = {"topic": topic, "batch": 16_384, "partitions": case.partitions, "seconds": 4.0}
+    words = [sys.executable, "-m", "bench.relay_load", f"127.0.0.1:{port}", json.dumps(asked)]
+    before = cpu(gateway)
+    found = subprocess.run(words, capture_output=True, text=True, check=True)
+    figures = json.loads(found.stdout)
+    return {"mb": figures["mb"], "cpu": (cpu(gateway) - before) / (figures["total"] / GIB)}
 
 
 def _quiet(words: list[str]) -> subprocess.Popen[Any]:

@@ -215,6 +215,14 @@ def _page(found: Mapping[str, Any]) -> Iterator[str]:
         moves = [tuple(f"{each[name]}" for name in names) for each in found["promotions"]]
         head = ("connections", "partitions", "outcome", "held ms", "longest send ms", "silent ms")
         yield from table(head, moves)
+    for each in found["promotions"]:
+        if each.get("behind"):
+            yield ""
+            yield (
+                f"Behind the first of them, batches of 16 KB went through the gateway to the target"
+                f" at {each['behind']['mb']:.0f} MB/s, for {each['behind']['cpu']:.2f} CPU s per"
+                " GiB."
+            )
 
 
 def _loads(loads: Mapping[str, Mapping[str, list[Turn]]]) -> Iterator[str]:
