@@ -33,6 +33,16 @@ def test_a_process_that_ended_here_is_gone(sign: Session) -> None:
     assert RunLife.of(sign).state is Life.DEAD
 
 
+def test_a_process_that_nobody_asked_for_its_end_is_gone(sign: Session) -> None:
+    """The first process of a container may never do so."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    assert not is_gone(replace(sign, pid=process.pid))
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert is_gone(replace(sign, pid=process.pid))
+    process.wait()
+
+
 def test_of_processes_elsewhere_nobody_knows(sign: Session) -> None:
     """Containers may have one host name; the ids of their processes mean others."""
     for other in replace(sign, space="another"), replace(sign, host="another"):

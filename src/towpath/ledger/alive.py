@@ -129,4 +129,15 @@ def is_gone(sign: Sign) -> bool:
             os.kill(sign.pid, 0)
         except ProcessLookupError:
             return True
+    return _is_zombie(sign.pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    """Return whether a process has ended, and its parent has not asked for its exit code yet.
+
+    The first process of a container may never ask.
+    """
+    with suppress(OSError, IndexError):
+        # "pid (name) state ..."; a name may have any characters.
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in b"ZX"
     return False

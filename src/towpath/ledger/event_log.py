@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from towpath import __version__
@@ -66,9 +66,13 @@ class EventLog:
 
     def tell(self, what: What, about: str = "", **facts: Any) -> None:
         """Log an event, and queue it to be written."""
+        self.tell_once(new_name(), what, about, facts)
+
+    def tell_once(self, name: str, what: What, about: str, facts: Mapping[str, Any]) -> None:
+        """Log an event, and queue it to be written; readers show one with each name."""
         log.event(what, self._link, about, facts, trouble=is_trouble(what, facts))
         event = Event(
-            id=new_name(),
+            id=name,
             at=now_ms(),
             link=self._link,
             what=what,

@@ -108,6 +108,11 @@ class Ledger:
         self._partitions = 0
         self._of_groups: Ledger | None = None
 
+    @property
+    def throttled(self) -> float:
+        """Seconds for which the target asked readers and writers of entries to wait so far."""
+        return self._client.throttled
+
     def another(self) -> Ledger:
         """Return a new reader of the same ledger for this thread, with nothing read yet."""
         return Ledger(self._admin, self._client)

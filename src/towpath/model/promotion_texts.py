@@ -17,9 +17,16 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"the {side} asks for certificates of clients (`{side}.tls.cert`), and the gateway has"
             " none of theirs"
         ),
-        ReasonCode.PROMOTE_NO_GATEWAY: lambda: (
+        ReasonCode.PROMOTE_NO_GATEWAY: lambda throttled=0: (
             "no gateway of the link took the request; start `towpath gateway FILE`, and look at its"
             " log if it runs"
+            + (
+                f". The target throttled this command for {throttled} s, and may throttle the"
+                " gateway likewise: raise the quotas of our user and client id there"
+                " (consumer_byte_rate, producer_byte_rate, request_percentage)"
+                if throttled
+                else ""
+            )
         ),
         ReasonCode.PROMOTE_GATEWAYS: lambda host, pid, name, why="": (
             (

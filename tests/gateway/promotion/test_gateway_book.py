@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 
 from tests.support.clusters.brokers import SharedCluster
+from tests.support.kafka import wait_until
 from tests.support.links import Link
+from towpath.cluster.data.client import Client
 from towpath.gateway.promotion.deciding import UndecidedError, decide
 from towpath.gateway.promotion.gateway_book import GatewayBook
 from towpath.gateway.promotion.promotion_requests import ask, withdraw
 from towpath.ledger.entries import GatewaySign, Promoted, Promotion, PromotionStage
+from towpath.ledger.events import EventReader, What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.mirror.removal.removal import remove
 from towpath.model.errors import ConfigError, LedgerError
-from towpath.model.nouns import TopicName
+from towpath.model.nouns import Side, TopicName
 from towpath.model.reasons import ReasonCode
 from towpath.settings import load
 
@@ -86,9 +89,20 @@ def test_what_one_wrote_before_it_died_is_read_by_the_next(
     assert first.take(done)
     assert first.take(open_one)
     first.promote(record(link, "done"))
+    first.record(replace(done, state=PromotionStage.PROMOTED.value))
     first._client.close()  # here it dies
     second = GatewayBook(opened())
     second.begin()
+    with Client(link.config.target, Side.TARGET, link.target) as client:
+        reader = EventReader(link.target, client)
+
+        def told() -> list[tuple[str, str]]:
+            events = reader.read(link.name) if reader.exists() else ()
+            ended = (event for event in events if event.what == What.PROMOTION_ENDED)
+            return [(event.id, event.facts["state"]) for event in ended]
+
+        wait_until(lambda: len(told()) == 2, lambda: f"the history tells of both: {told()}")
+        assert told() == [("done", PromotionStage.PROMOTED.value), ("open", UNDONE)], "each once"
     states = {each.name: each.state for each in second._asked.values()}
     assert states == {"done": PromotionStage.PROMOTED.value, "open": UNDONE}
     (why,) = second._asked["open"].reasons
@@ -153,9 +167,12 @@ def test_what_moved_stays_known_when_the_books_of_the_link_are_removed(
     book = GatewayBook(link)
     book.begin()
     book.promote(record(link, "one"))
-    book.end()
     done = remove(link.config, lambda _: True)
     assert done.done
+    (told,) = done.plan.gateways
+    assert f"gateway {book.name} on " in told, "it still serves clients"
+    book.end()
+    assert remove(link.config, lambda _: True).plan.gateways == ()
     after = GatewayBook(link)
     after.begin()
     assert [*after.promoted] == ["one"]

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from towpath.gateway.promotion import promotion_requests
-from towpath.gateway.promotion.promotion_requests import ask
+from towpath.gateway.promotion.promotion_requests import ask, withdraw
 from towpath.ledger.entries import Promotion, PromotionStage, PromotionStep
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError
@@ -30,6 +30,7 @@ class Ledger:
     answers: list[PromotionStage | ClusterError]
     asked: Promotion | None = None
     looked: int = field(default=0)
+    throttled: float = 0.0
 
     def usable(self) -> bool:
         return True
@@ -83,3 +84,14 @@ def test_one_that_stays_away_is_told_with_where_to_look(
     with pytest.raises(ClusterError, match="away"):
         ask(link, (), threading.Event(), dry_run=False, told=told.append)
     assert "`towpath history FILE` tells it once the target answers" in told[-1]
+
+
+def test_a_request_that_nobody_took_tells_whether_the_target_throttles() -> None:
+    for throttled, told in ((0.2, ""), (41.3, "The target throttled this command for 41 s")):
+        ledger = Ledger([PromotionStage.ASKED], throttled=throttled)
+        link = cast("OpenLink", Link(ledger))
+        stop = threading.Event()
+        stop.set()
+        done = withdraw(link, ask(link, (), stop, dry_run=False), stop)
+        assert ("throttled" in str(done.reason)) is bool(told)
+        assert told in done.reason

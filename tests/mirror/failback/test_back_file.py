@@ -38,8 +38,10 @@ run:
 NAMES = {"orders": "eu.orders", "pay": "eu.pay"}
 
 
-def turned(text: str, names: dict[str, str] | None = None, **groups: str) -> BackFile:
-    return back_file(text, "link.yaml", names or {"orders": "orders"}, groups)
+def turned(
+    text: str, names: dict[str, str] | None = None, link: LinkName | None = None, **groups: str
+) -> BackFile:
+    return back_file(text, "link.yaml", names or {"orders": "orders"}, groups, link)
 
 
 def sections(text: str) -> dict[str, object]:
@@ -123,6 +125,20 @@ def test_names_that_no_template_turns_round_are_refused() -> None:
 )
 def test_a_link_never_gets_a_name_again(name: str, back: str) -> None:
     assert back_name(LinkName(name)) == back
+
+
+def test_a_link_back_gets_no_name_that_another_link_has() -> None:
+    def named(name: str, *taken: str) -> str:
+        return back_name(LinkName(name), {*map(LinkName, taken)})
+
+    assert named("eu", "us-back") == "eu-back"
+    assert named("eu", "eu-back") == "eu-back-2"
+    assert named("eu-1", "eu-1-back", "eu-1-back-2") == "eu-1-back-3"
+    assert named("eu-back", "eu", "eu-2") == "eu-3"
+    long = "l" * 100
+    assert named(long) == f"{'l' * 95}-back"
+    assert named(long, named(long)) == f"{'l' * 95}-ba-2"
+    assert sections(turned(TEXT, NAMES, LinkName("eu-back-2")).text)["link"] == "eu-back-2"
 
 
 _NAMES = st.text("ab.-_1", min_size=1, max_size=6)

@@ -134,8 +134,17 @@ def test_if_the_source_wins_what_clients_wrote_is_salvaged(mirror: Mirror, here:
     source, target, topic = mirror.source, mirror.target, mirror.topic
     _ = mirror.config
     file = str(mirror.folder / f"{topic}.yaml")
+    (mirror.folder / "other.yaml").write_text(
+        f"source: {{bootstrap: 'elsewhere:1'}}\ntarget: {{bootstrap: '{source.bootstrap}'}}\n"
+        f"link: {topic}-back\ntopics: {{include: [other]}}\nrecords: {{start: earliest}}\n"
+    )
+    made = here("link", "create", str(mirror.folder / "other.yaml"))
+    assert made.code == 0, made.said
     done = here.on_spark("failback", file, "--wins", "source", "--yes", "-o", "json")
     assert done.code == 0, done.said
+    state = mirror.link_books().state_of()
+    assert state is not None
+    assert state.back == f"{topic}-back-2", "another link has the name of the link back"
     assert (done.json["records"], done.json["caught_up"]) == (4, True)
     assert values(source, topic, 0) == values(target, topic, 0)
     tail, new = [b"tail 0", b"tail 1"], [b"new 0", b"new 1", b"new 2"]

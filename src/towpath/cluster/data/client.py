@@ -85,6 +85,7 @@ class Client:
     Attributes:
         failures: Number of attempts that failed so far. A failed request may still arrive, even
             after the next call.
+        throttled: Seconds for which brokers asked us to wait so far, because of quotas.
     """
 
     def __init__(self, config: ClusterConfig, side: Side, admin: Admin) -> None:
@@ -95,7 +96,7 @@ class Client:
         self._leaders: dict[TopicPartition, Leader] = {}
         self._muted: dict[int, Deadline] = {}
         self._correlation = 0
-        self.failures = 0
+        self.failures, self.throttled = 0, 0.0
         self._closed = False
         self._calling = threading.Lock()
 
@@ -152,7 +153,7 @@ class Client:
             connected.socket.settimeout(deadline.left() + wait)
             buffer = self._ask(connected, fetching.API, version, body, tags=session.flexible)
             said = (session.response(memoryview(buffer)) or [None])[0]  # type: ignore[list-item]
-            self._muted[leader.node] = Deadline.after(session.throttle)
+            self._mute(leader.node, session.throttle)
             if said is None:
                 raise refused(self._side, f"fetching {tp}", UNKNOWN_TOPIC_OR_PARTITION)
             acl = f"Read on topic {tp.topic}"
@@ -177,7 +178,7 @@ class Client:
             connected.socket.settimeout(deadline.left() + 1)
             buffer = self._ask(connected, producing.API, version, body)
             answer = producing.response(memoryview(buffer), version)
-            self._muted[leader.node] = Deadline.after(answer.throttle)
+            self._mute(leader.node, answer.throttle)
             said = answer.batches[0]
             acl = f"Write on topic {tp.topic}"
             self._check(said.error, f"producing to {tp}", acl, said.text, said.records)
@@ -212,6 +213,10 @@ class Client:
         return retried(
             attempt, deadline, _AGAIN, lambda error: not self._closed and may_pass(error)
         )
+
+    def _mute(self, node: int, seconds: float) -> None:
+        self._muted[node] = Deadline.after(seconds)
+        self.throttled += seconds
 
     def _wait_unmuted(self, node: int, deadline: Deadline) -> None:
         """Wait until a broker that throttles us reads requests again (KIP-219).

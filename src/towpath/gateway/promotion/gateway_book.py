@@ -31,6 +31,7 @@ from towpath.ledger.entries import (
     RelayedId,
     encode,
 )
+from towpath.ledger.events import What
 from towpath.ledger.ledger import FACTS, Ledger
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError, LedgerError, RefusedError, TowpathError
@@ -127,11 +128,31 @@ class GatewayBook(GatewayEntries):
         done = asked.name in self.promoted
         state = done_state(asked) if done else PromotionStage.UNDONE
         why = () if done else (Reason.of(ReasonCode.PROMOTE_ENDED),)
-        self.note(replace(asked, state=state.value, reasons=why))
+        told = replace(asked, state=state.value, reasons=why)
+        self.note(told)
+        if not asked.dry_run:
+            self.record(told)
         section = self._link.config.gateway
         # Where clients read from the target, members are held on the way back alone.
         holds = asked.back or section is None or not section.reads_target
         return not done and holds and asked.state == PromotionStage.RUNNING
+
+    def record(self, done: Promotion) -> None:
+        """Add what became of a request to the history of the link, once for each request."""
+        moved = self.promoted.get(done.name)
+        topics = [each.topic for each in moved.topics] if moved is not None else done.topics
+        facts = {
+            "state": done.state,
+            "back": done.back,
+            "topics": [*map(str, topics)],
+            "groups": [*(moved.groups if moved is not None else done.groups)],
+            "held": done.held,
+            "silent": done.silent,
+            "user": done.user,
+            "host": done.host,
+            "why": done.reason,
+        }
+        self._link.events.tell_once(done.name, What.PROMOTION_ENDED, "", facts)
 
     def renew(self) -> None:
         """Take the highest epoch, announce this gateway with it, and read the ledger to its end."""

@@ -157,7 +157,9 @@ def withdraw(link: OpenLink, asked: Promotion, stop: threading.Event) -> Promoti
     A gateway may take it at the same moment: what is first in the ledger holds. Where that is the
     gateway's word, its answer is waited for.
     """
-    why = Reason.of(ReasonCode.PROMOTE_NO_GATEWAY)
+    throttled = round(link.ledger.throttled)
+    of_quota = {"throttled": throttled} if throttled else {}
+    why = Reason.of(ReasonCode.PROMOTE_NO_GATEWAY, **of_quota)
     undone = replace(asked, state=PromotionStage.UNDONE.value, reasons=(why,))
     link.ledger.append([undone])
     new = [each for each in _new(link, asked, 0.0) if each.state != PromotionStage.ASKED]

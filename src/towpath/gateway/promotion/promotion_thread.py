@@ -23,7 +23,6 @@ from towpath.gateway.promotion.relayed_ids import RelayedIds
 from towpath.gateway.promotion.unplaced_id_moves import UnplacedIdMoves
 from towpath.gateway.promotion.waiting_groups import waiting_groups
 from towpath.ledger.entries import Promotion
-from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError, TowpathError
 from towpath.model.foreign import foreign
@@ -198,7 +197,7 @@ class PromotionThread:
             return
         self.counts.done(done)
         if not done.dry_run:
-            self._record(done)
+            self._book.record(done)
         if done.user == AUTOMATIC and done.state != done_state(asked).value:
             if done.groups:
                 self._groups.undone(done.groups)
@@ -209,23 +208,6 @@ class PromotionThread:
             self._tell(done.reasons)
         self._answers.append(done)
         self._answer()
-
-    def _record(self, done: Promotion) -> None:
-        """Add what became of a request to the history of the link."""
-        moved = self._book.promoted.get(done.name)
-        topics = [each.topic for each in moved.topics] if moved is not None else done.topics
-        self._link.events.tell(
-            What.PROMOTION_ENDED,
-            state=done.state,
-            back=done.back,
-            topics=[*map(str, topics)],
-            groups=[*(moved.groups if moved is not None else done.groups)],
-            held=done.held,
-            silent=done.silent,
-            user=done.user,
-            host=done.host,
-            why=done.reason,
-        )
 
     def _do_waiting(self) -> None:
         """Promote groups whose members all wait here, where nobody needs to ask for it."""

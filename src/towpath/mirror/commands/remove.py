@@ -76,6 +76,10 @@ def _lines(plan: RemovalPlan) -> Iterator[str]:
             yield f"  and {len(owned) - _MOST} more (--output json)"
     yield from (f"relies on it: {each}" for each in plan.leans)
     yield from (f"stays on the target: {each}" for each in plan.stays)
+    yield from (
+        f"still serves clients: {each}; it goes on without the link, stop it once nobody needs it"
+        for each in plan.gateways
+    )
     yield from (f"not now: {each}" for each in plan.refusals)
     if plan.never_ran:
         yield f"link {plan.link} never ran, so nothing on the target is its"
@@ -123,5 +127,6 @@ def _data(found: RemovalReport) -> RemovalJson:
         ],
         relies=[*plan.leans],
         stays=[*plan.stays],
+        gateways=[*plan.gateways],
         refusals=[*plan.refusals],
     )

@@ -8,7 +8,7 @@ direction is written anew, or left out and named.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,21 +47,37 @@ class BackFile:
     of_gateway: bool = False
 
 
-def back_name(link: LinkName) -> LinkName:
+def back_name(link: LinkName, taken: Container[LinkName] = ()) -> LinkName:
     """Return the name of the link back.
 
     A link never runs again under its name once it was turned round, so that of the link back of a
     link back gets a number: `eu`, `eu-back`, `eu-2`, `eu-2-back`, `eu-3`.
+
+    Args:
+        link: The link.
+        taken: Names that other links have; the link back gets the next number then.
     """
     if not link.endswith(_BACK) or link == _BACK:
-        return LinkName(f"{link[: _MOST - len(_BACK)]}{_BACK}")
-    first = link.removesuffix(_BACK)
-    found = _NUMBERED.fullmatch(first)
-    return LinkName(f"{found[1]}-{int(found[2]) + 1}" if found else f"{first}-2")
+        found = f"{link[: _MOST - len(_BACK)]}{_BACK}"
+    else:
+        found = _next(link.removesuffix(_BACK))
+    while found in taken:
+        found = _next(found)
+    return LinkName(found)
+
+
+def _next(name: str) -> str:
+    found = _NUMBERED.fullmatch(name)
+    end = f"-{int(found[2]) + 1}" if found else "-2"
+    return f"{(found[1] if found else name)[: _MOST - len(end)]}{end}"
 
 
 def back_file(
-    text: str, file: str, names: Mapping[str, str], groups: Mapping[str, str]
+    text: str,
+    file: str,
+    names: Mapping[str, str],
+    groups: Mapping[str, str],
+    link: LinkName | None = None,
 ) -> BackFile:
     """Return the file of the link back.
 
@@ -70,13 +86,15 @@ def back_file(
         file: Its path, for messages.
         names: Mirror topics by their source topics, as they were opened.
         groups: Names of groups on the target by those at the source, as far as they are known.
+        link: The name of the link back; by default the one that follows from that of the link.
 
     Raises:
         ConfigError: The names cannot be turned round by one `rename`.
     """
-    turned = _Turned(dict(parse(text, file).tree), names, groups)
-    turned.turn()
-    link = LinkName(str(turned.sections["link"]))
+    tree = dict(parse(text, file).tree)
+    link = link or back_name(LinkName(str(tree["link"])))
+    turned = _Turned(tree, names, groups)
+    turned.turn(link)
     written = _edited(text, turned) or _dumped(turned)
     head = f"# Made by `towpath failback {file}`: link {link} copies back what clients wrote.\n"
     body = "".join(line for line in written.splitlines(keepends=True) if not _made(line))
@@ -106,9 +124,9 @@ class _Turned:
     sections: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def turn(self) -> None:
+    def turn(self, link: LinkName) -> None:
         """Fill `sections` and `notes`."""
-        self.sections["link"] = str(back_name(LinkName(str(self.tree["link"]))))
+        self.sections["link"] = str(link)
         self._topics()
         self._records()
         self._groups()

@@ -18,11 +18,14 @@ from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import (
     STATES_LEVEL,
     WHOLE_LINK,
+    Created,
     Entry,
+    LinkIdentity,
     LinkState,
     Salvaged,
 )
 from towpath.ledger.events import What
+from towpath.ledger.ledger import FACTS, Ledger
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.moves import Moves, moved_meanwhile
 from towpath.ledger.states import AnyState, FailedOver, Mirroring, Mover
@@ -87,12 +90,14 @@ class _Failback:
     ) -> None:
         self._link, self._clusters, self._asked, self._stack = link, clusters, asked, stack
         self._lease: Lease | None = None
+        self._back = back_name(link.name)
 
     def go(self) -> FailbackReport:
         """Do the parts in their order."""
         states = require_over(self._link.books, self._link.config.topics.matches)
         meant = part_of(self._link, due(states) or states, gone_back(states)).partitions
         require_same_answer(meant, self._asked.wins)
+        self._back = self._name()
         plan = self._plan(states)
         report = FailbackReport(plan=plan)
         if plan.reversed:
@@ -121,6 +126,24 @@ class _Failback:
             What.FAILBACK_ENDED, back=report.back.link, salvaged=len(report.salvaged)
         )
         return report
+
+    def _name(self) -> LinkName:
+        """Return the name of the link back: of an earlier failback, or one that no link has.
+
+        The link back keeps its ledger on the present source.
+
+        Raises:
+            ClusterError: The source cannot be asked.
+        """
+        begun = {each.back for each in self._link.books.states.values() if each.back}
+        if begun:
+            return LinkName(min(begun))
+        source = self._clusters.source
+        ledger = Ledger(source.admin, source.client)
+        kinds = {LinkIdentity.kind, Created.kind}
+        there = ledger.read(FACTS, wanted=lambda key: key.kind in kinds) if ledger.usable() else ()
+        taken = {each.link for each in there if isinstance(each, LinkIdentity | Created)}
+        return back_name(self._link.name, taken)
 
     def _require_unmoved(self, states: Mapping[TopicName, LinkState]) -> None:
         """Raise if another command moved the link since it was looked at.
@@ -153,7 +176,7 @@ class _Failback:
             found = look(self._clusters, part, link.ledger, self._counting)
         return FailbackPlan(
             link=link.name,
-            back=back_name(link.name),
+            back=self._back,
             look=found,
             wins=self._asked.wins,
             states=states,
@@ -236,7 +259,7 @@ class _Failback:
         }
         self._link.ledger.read_groups(books)
         groups = {each.group: each.mirror_group or each.group for each in books.groups.values()}
-        made = back_file(read(asked.file), asked.file.name, names, groups)
+        made = back_file(read(asked.file), asked.file.name, names, groups, self._back)
         if asked.to.absolute().parent.resolve() != asked.file.absolute().parent.resolve():
             text = f"must be in the folder of {asked.file}, as paths in a file begin there"
             raise ConfigError((ConfigProblem("--to", text),))

@@ -11,10 +11,10 @@ that still names the link, finds out that it is no new one (docs/decisions/0101)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from towpath.cluster.metadata import non_default
-from towpath.ledger.alive import RunLife
+from towpath.ledger.alive import RunLife, is_gone
 from towpath.ledger.entries import (
     STATES_LEVEL,
     WHOLE_LINK,
@@ -26,6 +26,7 @@ from towpath.ledger.entries import (
     Promoted,
 )
 from towpath.ledger.events import What
+from towpath.ledger.ledger import FACTS
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.moves import Moves
 from towpath.ledger.states import RemovedState
@@ -33,6 +34,7 @@ from towpath.ledger.wishes import read_begun
 from towpath.mirror.removal.removal_plan import RemovalPlan, removal_plan
 from towpath.model.nouns import TopicId, TopicName
 from towpath.plan.lease import Lease, last_signs
+from towpath.runtime.clock import readable
 from towpath.settings import LinkConfig
 from towpath.topics.owned import ours_of
 
@@ -87,7 +89,7 @@ def remove(config: LinkConfig, agreed: Callable[[RemovalPlan], bool]) -> Removal
 
 def _never_ran(link: OpenLink, agreed: Callable[[RemovalPlan], bool]) -> RemovalReport:
     """Remove a link that was created alone; its name may be used again."""
-    plan = RemovalPlan(link=link.name, never_ran=True)
+    plan = RemovalPlan(link=link.name, never_ran=True, gateways=_gateways(link))
     if not agreed(plan):
         return RemovalReport(plan)
     return RemovalReport(plan, done=True, entries=link.ledger.forget(link.name, _stays))
@@ -100,7 +102,21 @@ def _look(link: OpenLink, moves: Moves) -> RemovalPlan:
     mirrors = {each.opened.target_topic for each in link.books.partitions.values() if each.opened}
     there = link.target.topics.describe(mirrors)
     ids = {name: info.id for name, info in there.items() if not info.error}
-    return removal_plan(link.books, moves.now[0], run, ids, _held(link, ids))
+    plan = removal_plan(link.books, moves.now[0], run, ids, _held(link, ids))
+    return replace(plan, gateways=_gateways(link))
+
+
+def _gateways(link: OpenLink) -> tuple[str, ...]:
+    """Return a sentence about each gateway of the link that is not known to have ended."""
+    found = link.ledger.another().read(
+        FACTS, wanted=lambda key: key[:2] == (GatewaySign.kind, link.name)
+    )
+    signs = {each.name: each for each in found if isinstance(each, GatewaySign)}
+    return tuple(
+        f"gateway {each.name} on {each.host}, pid {each.pid}, since {readable(each.started)}"
+        for each in signs.values()
+        if not (each.over or is_gone(each))
+    )
 
 
 def _held(link: OpenLink, ids: Mapping[TopicName, TopicId]) -> set[TopicName]:

@@ -57,6 +57,7 @@ class RemovalPlan:
         topics: The mirror topics that are there.
         stays: What else stays on the target, in sentences.
         leans: Who or what relies on the books, in sentences.
+        gateways: The gateways that still serve clients of the link, in sentences.
         refusals: What forbids the removal now, in sentences.
         under_way: An earlier removal did not end.
         over: The books were removed already.
@@ -69,6 +70,7 @@ class RemovalPlan:
     topics: tuple[KnownTopic, ...] = ()
     stays: tuple[str, ...] = ()
     leans: tuple[str, ...] = ()
+    gateways: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
     under_way: bool = False
     over: bool = False

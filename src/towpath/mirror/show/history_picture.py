@@ -197,7 +197,8 @@ def _promotion_ended(_about: str, facts: Facts) -> str:
             f"the {move} of {what or 'all topics'} was {facts['state']} ({asked}): {facts['why']}"
         )
     held = f"producers were held for {count(facts['held'])} ms, consumers for"
-    times = f": {held} {count(facts['silent'])} ms" if facts["topics"] else ""
+    is_timed = facts["topics"] and (facts["held"] or facts["silent"])  # not by a successor
+    times = f": {held} {count(facts['silent'])} ms" if is_timed else ""
     later = f"; {facts['why']}" if facts["why"] else ""
     return f"{facts['state']} ({asked}): {what}{times}{later}"
 

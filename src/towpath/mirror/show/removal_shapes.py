@@ -40,5 +40,7 @@ class RemovalJson(TypedDict):
     """Who or what relies on the books."""
     stays: list[str]
     """What stays on the target."""
+    gateways: list[str]
+    """Gateways of the link that may still serve clients."""
     refusals: list[str]
     """What forbids it now."""

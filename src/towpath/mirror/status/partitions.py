@@ -146,6 +146,10 @@ def _told(error: ClusterError) -> _Trouble:
     return _Trouble(str(error), error.reason.codes)
 
 
+_FENCED = frozenset({"INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING", "PRODUCER_FENCED"})
+"""How the target refuses late writes of a link once clients have moved: that is no trouble then."""
+
+
 def row_of(
     tp: TopicPartition,
     target: TopicName,
@@ -171,6 +175,8 @@ def row_of(
     lag = max(0, ends[tp] - position) if tp in ends else -1
     if trouble == _NONE:
         trouble = _found(lost, receipt) if receipt or not opened else _at_front(gaps)
+    if link.closed(tp.topic) is not None and _FENCED.intersection(trouble.codes):
+        trouble = _NONE
     error = trouble.text
     reasons = receipt.reasons if receipt else opened.reasons if opened else ()
     mode = receipt.mode if receipt else opened.mode if opened else ""
