@@ -10,12 +10,12 @@ from tests.support.kafka import Record, create_topic, produce, topic_config, wai
 from tests.support.links import Link, end
 from towpath.cluster.admin.configs import ConfigAdmin
 from towpath.cluster.metadata import Answers
-from towpath.gateway.promotion.final_configs import set_final
 from towpath.ledger.link import open_link
 from towpath.model.errors import RefusedError
 from towpath.model.nouns import TopicName
 from towpath.model.reasons import ReasonCode
 from towpath.settings import load
+from towpath.topics.final_configs import set_final
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 OF_SOURCE = {"retention.ms": "86400000", "segment.ms": "3600000", "max.message.bytes": "2000000"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.support.kafka import (
     end_offsets,
     produce,
     raw_batches,
+    topic_config,
 )
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
@@ -103,6 +105,26 @@ def link(
     mirror.catch_up()
     made.sync()
     return made
+
+
+def test_configs_that_were_held_back_are_set_by_a_failover(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str],
+    here: Here,
+) -> None:  # fmt: skip
+    mirror = Mirror(tmp_path, source, target, new_name("held"), timeout="5s")
+    create_topic(source.bootstrap, mirror.topic, 1, {"retention.ms": "86400000"})
+    produce(source.bootstrap, mirror.topic, some(0, 10))
+    link = Link(mirror, here)
+    _ = mirror.config  # which writes the file
+    applied = here("apply", link.file, "--yes")
+    assert applied.code == 0, applied.said
+    mirror.catch_up()
+    kept = partial(topic_config, target.bootstrap, mirror.topic, "retention.ms")
+    assert kept() == "-1", "nothing is deleted while the topic is filled"
+    told = link.failover("--dry-run", code=0)
+    assert (told["plan"]["held"], kept()) == ([mirror.topic], "-1")
+    done = link.failover("--yes", code=0)
+    assert (done["missing"], done["after"]["held"], kept()) == ([], [], "86400000")
 
 
 def test_with_the_source_killed_the_target_alone_has_all_of_it(link: Link) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from towpath.cluster.data.client import Client
-from towpath.gateway.promotion.final_configs import set_final
 from towpath.ledger.alive import this_host
 from towpath.ledger.entries import STATES_LEVEL, Cut, Promoted
 from towpath.ledger.link import OpenLink
@@ -28,6 +27,7 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.target.fences import Fencer, fence_of
 from towpath.runtime.clock import now_ms
 from towpath.runtime.user import this_user
+from towpath.topics.final_configs import set_final
 
 _OVER = FailedOver | Reversed | RemovedState
 """States in which nothing is copied, for good."""

@@ -5,8 +5,9 @@ What a part is about to do stands in the ledger before it does it (`ledger/state
 1. look: what it would cost; nothing is written
 2. seal: the link needs level 6, then it is `sealed`; runs and slices stop
 3. commit: from here on only forward; fences, then where each partition was cut
-4. groups: written, and read back
-5. failed over: clients may come
+4. configs: retention and compaction that were held back from mirror topics are set
+5. groups: written, and read back
+6. failed over: clients may come
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ from towpath.mirror.failover.state_before_failover import Looker
 from towpath.mirror.mm2.publish import publishing
 from towpath.mirror.twin import require_no_twin
 from towpath.model.amounts import shortened
-from towpath.model.errors import StoppedError
+from towpath.model.errors import ClusterError, StoppedError
+from towpath.model.nouns import TopicName
 from towpath.runtime.clock import now_ms
 from towpath.settings import LinkConfig
+from towpath.topics.final_configs import set_final
 
 _NAMED = 3
 _TWIN = (
@@ -98,9 +101,30 @@ class _Failover:
             yield "drain", self._sealing.drain
         yield "seal", self._sealing.seal
         yield "fence", self._fencing.fence
+        yield "configs", self._configs
         if self._looker.scope.config(self._link.config.groups) is not None:
             yield "groups", self._groups
         yield "end", self._end
+
+    def _configs(self, report: FailoverReport) -> None:
+        """Set what was held back from mirror topics; where that fails, clients come all the same.
+
+        From the fences on, the target's log is the topic.
+        """
+        topics = sorted({each.target.topic for each in report.plan.partitions})
+        try:
+            unset = set_final(self._link, topics)
+        except ClusterError as error:
+            left = report.plan.held
+            report.unset = {*left}
+            if left:
+                report.missing.append(
+                    f"configs that were held back from {shortened(left, _NAMED)} are not set, as"
+                    f" {error}"
+                )
+            return
+        report.unset = {TopicName(str(dict(each.values)["topic"])) for each in unset}
+        report.missing += map(str, unset)
 
     def _groups(self, report: FailoverReport) -> None:
         """Write the groups, and read them back."""
@@ -127,6 +151,7 @@ class _Failover:
             at=now_ms(),
             partitions=with_known(self._looker.partitions(), report.groups),
             groups=report.groups,
+            held=tuple(sorted(report.unset)),
         )
         report.missing += [left_behind(each) for each in after.left]
         moves.later()

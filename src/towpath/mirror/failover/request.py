@@ -10,6 +10,7 @@ from towpath.groups.model import SyncReport
 from towpath.ledger.entries import LinkState
 from towpath.mirror.failover.failover_plan import FailoverPlan
 from towpath.mirror.failover.state_before_failover import FailoverScope
+from towpath.model.nouns import TopicName
 from towpath.records.target.fences import Fenced
 
 Telling = Callable[[str, int, int], None]
@@ -46,6 +47,7 @@ class FailoverReport:
         fenced: What became of the fences.
         groups: What became of the groups, `None` where there are none to bring.
         state: The state of the link now.
+        unset: Mirror topics whose retention or compaction is still held back.
         missing: What could not be done, in sentences; a repeated failover does it.
         seconds: How long each part took.
     """
@@ -56,5 +58,6 @@ class FailoverReport:
     fenced: Fenced = field(default_factory=Fenced)
     groups: SyncReport | None = None
     state: LinkState | None = None
+    unset: set[TopicName] = field(default_factory=set)
     missing: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)

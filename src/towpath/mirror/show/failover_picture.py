@@ -159,10 +159,13 @@ def _notes(plan: FailoverPlan, *, after: bool) -> Iterator[str]:
             f" {span(SESSION)} at most: {shortened(held, _MOST)}"
         )
     if plan.held:
+        what, names = counted(len(plan.held), "mirror topic"), shortened(plan.held, _MOST)
         yield (
-            f"note: {counted(len(plan.held), 'mirror topic')} still keeps all records, as retention"
-            " was held back while it was filled; set it on the target:"
-            f" {', '.join(plan.held[:_MOST])}"
+            f"note: {what} still keeps all records, as retention or compaction was held back while"
+            f" it was filled; set it on the target: {names}"
+            if after
+            else f"note: {what} gets the retention and compaction that were held back while it was"
+            f" filled: {names}"
         )
     if plan.stopped:
         yield (

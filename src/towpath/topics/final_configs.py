@@ -1,7 +1,8 @@
-"""Configs that a link held back from mirror topics are set once these have moved. Blocking.
+"""Configs that a link held back from mirror topics are set once clients use these. Blocking.
 
 A link lets the target delete and compact nothing until a mirror topic has caught up. No run does
-anything about a topic that has moved, so what is still held back then would stay so for ever.
+anything about a topic that was promoted or failed over, so what is still held back then would stay
+so for ever.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def set_final(link: OpenLink, topics: Iterable[TopicName]) -> list[Reason]:
 
     Args:
         link: The link that copied them, with its books read.
-        topics: The topics, whose names are the same on both clusters.
+        topics: The mirror topics.
 
     Raises:
         ClusterError: The target does not answer.
