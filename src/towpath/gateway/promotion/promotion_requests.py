@@ -158,8 +158,9 @@ def withdraw(link: OpenLink, asked: Promotion, stop: threading.Event) -> Promoti
     gateway's word, its answer is waited for.
     """
     throttled = round(link.ledger.throttled)
-    of_quota = {"throttled": throttled} if throttled else {}
-    why = Reason.of(ReasonCode.PROMOTE_NO_GATEWAY, **of_quota)
+    why = Reason.of(ReasonCode.PROMOTE_NO_GATEWAY)
+    if throttled:
+        why = Reason.of(ReasonCode.PROMOTE_NO_GATEWAY, throttled=throttled)
     undone = replace(asked, state=PromotionStage.UNDONE.value, reasons=(why,))
     link.ledger.append([undone])
     new = [each for each in _new(link, asked, 0.0) if each.state != PromotionStage.ASKED]
