@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -82,3 +83,65 @@ def test_a_soak_needs_a_number_of_seconds() -> None:
     code, said = run("soak", "1h")
     assert code == 2
     assert "'1h' is no number of seconds" in said
+
+
+def tree_of(tmp_path: Path, check: str, tests: str) -> Path:
+    """Return a checkout whose setup does nothing, with these checks and this pytest."""
+    tree = tmp_path / "tree"
+    (tree / "scripts").mkdir(parents=True)
+    (tree / "tests").mkdir()
+    (tree / ".venv" / "bin").mkdir(parents=True)
+    for name in ("test", "lib.sh"):
+        shutil.copy(SCRIPTS / name, tree / "scripts" / name)
+    programs = {"scripts/setup": "", "scripts/check": check, ".venv/bin/pytest": tests}
+    for name, text in {**programs, ".venv/bin/python": ""}.items():
+        (tree / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tree / name).chmod(0o755)
+    return tree
+
+
+def ended(script: Path, *arguments: str) -> tuple[int, str]:
+    """Run a script that may be interrupted, also where this process may not; return its end."""
+    answer = subprocess.run(
+        [str(script), *arguments],
+        env=os.environ | {"TMPDIR": str(script.parents[2])},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return answer.returncode, answer.stderr
+
+
+COLLECTS = 'case "$*" in *--collect-only*) exit 0 ;; esac\n'
+
+
+@pytest.mark.parametrize("arguments", [(), ("--quick",)])
+def test_checks_that_fail_end_the_tests_and_are_shown(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    waiting = f"{COLLECTS}trap 'exit 2' INT\ntouch {tmp_path}/began\nwhile :; do sleep 0.05; done"
+    check = f"while [ ! -e {tmp_path}/began ]; do sleep 0.05; done\necho 'a type is wrong'\nexit 1"
+    tree = tree_of(tmp_path, check, waiting)
+    code, said = ended(tree / "scripts" / "test", *arguments)
+    assert code == 1
+    assert said == "a type is wrong\n"
+
+
+def test_checks_that_fail_at_once_let_no_test_begin(tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    told = 'while ! ls "$TMPDIR"/towpath-checks.*/failed; do sleep 0.05; done; exit 0'
+    reading = COLLECTS.replace("exit 0", told)
+    tree = tree_of(tmp_path, "exit 1", f"{reading}touch {began}")
+    code, _ = ended(tree / "scripts" / "test")
+    assert code == 1
+    assert not began.exists()
+
+
+@pytest.mark.parametrize("tests", [0, 1])
+def test_who_plays_tests_waits_for_the_checks(tmp_path: Path, tests: int) -> None:
+    done = tmp_path / "done"
+    tree = tree_of(tmp_path, f"sleep 0.5; touch {done}", f"{COLLECTS}exit {tests}")
+    code, _ = ended(tree / "scripts" / "test")
+    assert code == tests
+    assert done.exists()
