@@ -10,6 +10,10 @@ fail() { # what is wrong, how to get it
   exit 2
 }
 
+home_folder() { # prints the folder of what is kept between runs, as towpath.runtime.home has it
+  echo "${TOWPATH_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/towpath}"
+}
+
 say() { printf "%s\n" "$@" >&2; }
 
 find_python() { # prints the command of a Python that is new enough
