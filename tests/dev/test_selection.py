@@ -19,9 +19,14 @@ class Test:
     nodeid: str
     marker: str = ""
     own: bool = False
+    long: bool = False
 
     def get_closest_marker(self, name: str) -> Any:
-        return SimpleNamespace(kwargs={"own": self.own}) if self.marker == name else None
+        return (
+            SimpleNamespace(kwargs={"own": self.own, "long": self.long})
+            if self.marker == name
+            else None
+        )
 
 
 @dataclass
@@ -82,10 +87,11 @@ def test_scenes_share_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(
     ("workers", "order"),
-    [(1, "ABsCoD"), (2, "sABoCD"), (3, "sAoBCD"), (6, "soABCD")],
+    [(1, "ABsCoDtl"), (2, "lstAoBCD"), (3, "lstoABCD"), (8, "lstoABCD")],
 )
 def test_what_takes_long_begins_at_once(workers: int, order: str) -> None:
     tests: list[Any] = [
-        Test(name, "spark" if name in "so" else "broker", own=name == "o") for name in "ABsCoD"
+        Test(name, "spark" if name in "sotl" else "broker", name == "o", name == "l")
+        for name in "ABsCoDtl"
     ]
     assert "".join(test.nodeid for test in arranged(tests, workers)) == order

@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark]
 TOKEN = "a-token-of-the-test"  # noqa: S105, it opens nothing but this
 
 
+@pytest.mark.spark(long=True)
 def test_a_link_is_created_shown_and_promoted_over_http(gateway_link: Link) -> None:
     link = gateway_link
     topic = create_topic(link.source.bootstrap, f"{link.name}.a")

@@ -50,6 +50,7 @@ def write(secured: SecuredLink, acls: str) -> str:
     return str(file)
 
 
+@pytest.mark.spark(long=True)
 def test_from_the_plan_to_the_cutover(
     secured: SecuredLink, here: Here, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

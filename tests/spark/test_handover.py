@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 MOMENTS = ("ready", "ended", "released", "left")
 
 
-@pytest.mark.spark
+@pytest.mark.spark(long=True)
 def test_partitions_are_handed_over_from_round_to_round(link: Link, rng: random.Random) -> None:
     with copied(link, rng, "plain", Link.run_inside) as heard:
         wait_until(lambda: heard.now()["left"] >= 2, "two rounds have handed over", 120)

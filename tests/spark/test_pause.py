@@ -11,6 +11,7 @@ from tests.support.links import Link, end
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(400)]
 
 
+@pytest.mark.spark(long=True)
 def test_a_paused_topic_rests_and_goes_on_where_it_stood(link: Link, here: Here) -> None:
     paused, other = f"{link.name}.paused", f"{link.name}.other"
     source, target, file = link.source, link.target, str(link.file)

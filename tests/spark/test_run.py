@@ -136,7 +136,7 @@ def _kill_a_worker(run: Program) -> None:
             continue  # it has just ended
 
 
-@pytest.mark.spark
+@pytest.mark.spark(long=True)
 def test_a_run_goes_on_exactly_where_a_killed_driver_stood(
     link: Link, rng: random.Random, here: Here
 ) -> None:

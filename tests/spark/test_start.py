@@ -73,6 +73,7 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[Requests]:
     return starts
 
 
+@pytest.mark.spark(long=True)
 def test_both_clusters_are_observed_once(link: Link, here: Here, starts: list[Requests]) -> None:
     """Where topics were made the target is looked at once more, and the source is not."""
     file = link.file

@@ -68,7 +68,7 @@ REFUSED = (
 """Statements that are no query or reach beyond the archive, and what is said of each."""
 
 
-@pytest.mark.spark
+@pytest.mark.spark(long=True)
 def test_sql_sees_each_record_once_in_both_formats_and_as_of_each_version(
     stored: StoredArchive, here: Here
 ) -> None:

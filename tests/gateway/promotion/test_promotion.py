@@ -162,6 +162,7 @@ def go_back(link: Link, here: Here, traffic: Traffic, seen: Moved, *groups: str)
     seen.errors += traffic.errors[known:]
 
 
+@pytest.mark.spark(long=True)
 def test_what_fails_before_the_record_is_undone_and_no_client_notices(
     gateway_link: Link, here: Here
 ) -> None:

@@ -22,6 +22,7 @@ from tests.support.links import Link, end
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 
+@pytest.mark.spark(long=True)
 def test_transactions_move_wholly_with_what_they_read_and_come_back(
     gateway_link: Link, here: Here
 ) -> None:

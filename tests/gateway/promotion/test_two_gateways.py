@@ -24,6 +24,7 @@ from tests.support.links import Link, end
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 
+@pytest.mark.spark(long=True)
 def test_clients_of_two_gateways_move_together(gateway_link: Link, here: Here) -> None:
     """Members of one group are at both, and at two processes of the first one, which ends last."""
     link, second = gateway_link, another(gateway_link)

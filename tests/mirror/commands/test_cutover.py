@@ -40,6 +40,7 @@ from towpath.settings import ClusterConfig, load
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 
+@pytest.mark.spark(long=True)
 @pytest.mark.alone("quotas")
 def test_a_migration_from_its_rehearsal_to_its_end(
     source: LocalCluster,

@@ -73,6 +73,7 @@ def _its_topic_is_left_to_clients(link: Link, here: Here, topic: str) -> None:
     assert (paused.code, "is failed over" in paused.said) == (4, True), paused.said
 
 
+@pytest.mark.spark(long=True)
 def test_one_topic_goes_first_and_the_rest_in_order_behind_it(link: Link, here: Here) -> None:
     one, two = (create_topic(link.source.bootstrap, f"{link.name}.{n}") for n in ("one", "two"))
     for topic in (one, two):

@@ -79,6 +79,7 @@ class Alive:
         return {row["topic"]: row["state"] for row in rows}
 
 
+@pytest.mark.spark(long=True)
 def test_a_link_is_changed_while_it_lives_and_ended_at_last(link: Link, here: Here) -> None:
     alive = Alive(link, here)
     alive.more(0, 50)

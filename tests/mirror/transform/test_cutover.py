@@ -52,6 +52,7 @@ def link(
     return made
 
 
+@pytest.mark.spark(long=True)
 def test_records_of_a_query_are_cut_over_and_what_clients_write_then_is_theirs(
     link: TransformedLink, here: Here, tmp_path: Path
 ) -> None:

@@ -84,6 +84,7 @@ def clean(frame: DataFrame) -> DataFrame:
 """
 
 
+@pytest.mark.spark(long=True)
 def test_a_function_of_python_changes_records_and_one_that_fails_stops_its_partition_alone(
     link: TransformedLink, here: Here
 ) -> None:

@@ -77,6 +77,8 @@ def arranged(tests: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
     Each worker begins with an equal part of the tests, and takes some of the others' last ones when
     it has none left. So one worker begins with all tests that share a Spark, which the others then
     need not start; the next one begins with those that start a Spark of their own, and with scenes.
+    The long ones of the first worker come first: none of them is left for the end of the session,
+    when there is nothing else to play beside it.
     """
     if workers < 2:
         return list(tests)
@@ -88,6 +90,7 @@ def arranged(tests: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
             heads[0].append(test)
         else:
             (heads[1] if spark is not None or _is_scene(test) else others).append(test)
+    heads[0].sort(key=lambda test: not _is_long(test))
     made = heads[0] + others
     at = max(len(tests) // workers, len(heads[0]))
     return made[:at] + heads[1] + made[at:]
@@ -99,3 +102,8 @@ def _workers(config: pytest.Config) -> int:
 
 def _is_scene(test: pytest.Item) -> bool:
     return test.get_closest_marker("chaos") is not None
+
+
+def _is_long(test: pytest.Item) -> bool:
+    spark = test.get_closest_marker("spark")
+    return spark is not None and bool(spark.kwargs.get("long"))
