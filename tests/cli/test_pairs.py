@@ -263,7 +263,7 @@ def test_processes_end_when_nobody_reads_what_they_print(
 def test_a_process_ends_with_its_starter(tmp_path: Path) -> None:
     """However the starter ends: the kernel closes its end of the pipe."""
     ready = tmp_path / "ready"
-    code = "from towpath.cli.pairs import end_with_starter\nend_with_starter()\n"
+    code = "from towpath.cli.starter import end_with_starter\nend_with_starter()\n"
     command = python(code + WAITS.format(place=str(ready)))
     environment = {**os.environ, "TOWPATH_STARTER": "1"}
     with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
@@ -276,7 +276,7 @@ def test_a_process_ends_with_its_starter(tmp_path: Path) -> None:
 def test_a_process_may_end_before_its_starter() -> None:
     code = (
         "import threading, time\n"
-        "from towpath.cli.pairs import end_with_starter\n"
+        "from towpath.cli.starter import end_with_starter\n"
         "end_with_starter()\n"
         "assert any(each.name == 'starter' for each in threading.enumerate())\n"
         "time.sleep(0.2)\n"

@@ -22,9 +22,10 @@ from typer.main import get_command
 from towpath import __version__
 from towpath.cli.connect_options import applied, split
 from towpath.cli.options import REPORT, write_report
-from towpath.cli.pairs import asked_pairs, end_with_starter, over_pairs
+from towpath.cli.pairs import asked_pairs, over_pairs
 from towpath.cli.show.output import Failure, failure_as_json, remember_form, show_failure
 from towpath.cli.signals import INTERRUPTED, SignalledError, interrupting
+from towpath.cli.starter import end_with_starter
 from towpath.model.errors import ConfigError, TowpathError
 from towpath.model.extras import missing_extra, require_spark
 from towpath.model.foreign import foreign, printed, watch_threads

@@ -8,7 +8,6 @@ one document for all pairs.
 from __future__ import annotations
 
 import io
-import os
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from typing import IO
 from towpath.cli.options import write_report
 from towpath.cli.show.output import print_json, wants_json
 from towpath.cli.signals import KILLED, forwarding, stopping
+from towpath.cli.starter import started
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings.connect_files import PAIR, connect_files, is_connect, wished
 
@@ -36,25 +36,6 @@ _LOOK = 2.0
 _ANEW = "\x1b[H\x1b[2J"
 """Clears a terminal."""
 Once = Callable[[Sequence[str]], int]
-_STDIN = 0
-_STARTER = "TOWPATH_STARTER"
-"""Variable by which a process knows that it ends when its starter does."""
-
-
-def end_with_starter() -> None:
-    """Stop this process in good order as soon as the one that started it for a pair has ended.
-
-    The starter holds the other end of stdin, which the kernel closes however it ends.
-    """
-    if os.environ.pop(_STARTER, ""):
-        threading.Thread(target=_await_starter, name="starter", daemon=True).start()
-
-
-def _await_starter() -> None:
-    # Not through `sys.stdin`, whose lock a process cannot end under that has such a thread.
-    while os.read(_STDIN, 1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def asked_pairs(command: str, arguments: Sequence[str]) -> tuple[str, ...]:
@@ -241,16 +222,7 @@ class _Family:
 
     def start(self, label: str, command: Sequence[str], more: Mapping[str, str]) -> None:
         """Start the process of a pair, in a group of its own: a terminal's Ctrl-C comes once."""
-        process = subprocess.Popen(  # noqa: S603  # our own program
-            command,
-            env={**os.environ, **more, _STARTER: "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            process_group=0,
-        )
+        process = started(command, more)
         with self._lock:
             self._processes[label] = process
             for number in self._signals:

@@ -57,6 +57,18 @@ class PromotionStepJson(TypedDict):
 
 
 @shape
+class OwnRunJson(TypedDict):
+    """A run that the command started itself to copy the last records, as none lived."""
+
+    to_copy: int
+    """Records that were to be copied when it began, -1 where that could not be asked."""
+    seconds: float
+    """How long it went on."""
+    exit_code: int | None
+    """Its exit code; null in a rehearsal, which starts none."""
+
+
+@shape
 class PromotionJson(TypedDict):
     """Output of `towpath promote FILE --output json`, and of `towpath revert`."""
 
@@ -77,6 +89,8 @@ class PromotionJson(TypedDict):
     """How long consumers were held."""
     steps: list[PromotionStepJson]
     """What was done, in its order."""
+    own_run: OwnRunJson | None
+    """The run that the command started itself, or would start; null for none."""
 
 
 OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(

@@ -13,10 +13,17 @@ from towpath.cli.options import LinkFile, topics_of
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
 from towpath.gateway.config_section import gateway_section
-from towpath.gateway.json_outputs import PromotionJson, PromotionReasonJson, PromotionStepJson
-from towpath.gateway.promotion.promotion_requests import ask, withdraw
+from towpath.gateway.json_outputs import (
+    OwnRunJson,
+    PromotionJson,
+    PromotionReasonJson,
+    PromotionStepJson,
+)
+from towpath.gateway.promotion.promotion_requests import withdraw
+from towpath.gateway.tail_copy import MoveWish, OwnCopy, move
 from towpath.ledger.entries import Promotion, PromotionStage, PromotionStep
 from towpath.ledger.link import open_link
+from towpath.model.amounts import counted, span
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.nouns import TopicName
 from towpath.runbook import pointers
@@ -144,15 +151,19 @@ def _asked(
         )
         raise ConfigError((ConfigProblem("--groups", why),))
     steps = _STEPS_OF_GROUPS if groups else _STEPS
+    wish = MoveWish(file, names, groups, back=back, dry_run=dry_run, gone=gone or "")
     with open_link(config) as link, stopping() as stop:
         out = console(stderr=True)
-        found = ask(
-            link, names, stop, dry_run=dry_run, back=back, gone=gone or "",
-            groups=groups, told=lambda step: out.print(line(steps.get(step, step))),
-        )  # fmt: skip
+
+        def say(text: str) -> None:
+            out.print(line(text))
+
+        moved = move(link, wish, stop, lambda step: say(steps.get(step, step)), say)
+        found = moved.promotion
         if found.state == PromotionStage.ASKED.value:
             found = withdraw(link, found, stop)
-    show(Group(*map(line, _lines(found))), _promotion_as_json(found))
+    lines = [*_lines(found), *_lines_of_run(found, moved.copied)]
+    show(Group(*map(line, lines)), _promotion_as_json(found, moved.copied))
     is_forbidden = found.state == PromotionStage.TOLD.value and found.reasons
     return 0 if found.state in _DONE and not is_forbidden else _LEFT
 
@@ -175,7 +186,20 @@ def _lines(found: Promotion) -> Iterator[str]:
     yield from pointers(code for each in found.reasons for code in each.codes)
 
 
-def _promotion_as_json(found: Promotion) -> PromotionJson:
+def _lines_of_run(found: Promotion, copied: OwnCopy | None) -> Iterator[str]:
+    """Yield what became of the run that this command started, if it did."""
+    if copied is None or copied.exit_code is None:
+        return
+    left = f", from {counted(copied.to_copy, 'record')} behind" if copied.to_copy >= 0 else ""
+    yield (
+        f"the last records were copied by a run of this command{left}; it went on for"
+        f" {span(copied.seconds)} and has ended"
+    )
+    if found.state == PromotionStage.RUNNING.value:
+        yield "so what the gateway has not decided yet undoes itself"
+
+
+def _promotion_as_json(found: Promotion, copied: OwnCopy | None) -> PromotionJson:
     return PromotionJson(
         name=found.name,
         state=found.state,
@@ -185,4 +209,7 @@ def _promotion_as_json(found: Promotion) -> PromotionJson:
         held_ms=found.held,
         silent_ms=found.silent,
         steps=[PromotionStepJson(step=each.step, at=each.at) for each in found.steps],
+        own_run=None
+        if copied is None
+        else OwnRunJson(to_copy=copied.to_copy, seconds=copied.seconds, exit_code=copied.exit_code),
     )

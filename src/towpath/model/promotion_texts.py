@@ -41,6 +41,9 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"no run of {f'link {link}' if link else 'the link'} lives that copies the last"
             " records; start `towpath run` with its file"
         ),
+        ReasonCode.PROMOTE_RUN: lambda what, why: (
+            f"the run that this command started to copy the last records {what}: {why}"
+        ),
         ReasonCode.PROMOTE_NOTHING: lambda promoted="": (
             f"there is no topic to promote; promoted already: {promoted}"
             if promoted

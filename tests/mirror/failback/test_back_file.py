@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from towpath.mirror.failback.back_file import BackFile, back_file, back_name
+from towpath.mirror.failback.back_file import BackFile, back_file
 from towpath.mirror.failback.inverse import inverse
 from towpath.model.errors import ConfigError
+from towpath.model.link_names import back_name
 from towpath.model.nouns import LinkName
 from towpath.settings import load
 from towpath.settings.document import parse

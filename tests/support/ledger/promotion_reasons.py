@@ -30,6 +30,10 @@ PROMOTIONS = {
     Reason.of(ReasonCode.PROMOTE_NO_RUN, link="shop"): (
         "no run of link shop lives that copies the last records; start `towpath run` with its file"
     ),
+    Reason.of(ReasonCode.PROMOTE_RUN, what="does not catch up", why="12 records are left"): (
+        "the run that this command started to copy the last records does not catch up: 12 records"
+        " are left"
+    ),
     Reason.of(ReasonCode.PROMOTE_NOTHING): (
         "there is no topic to promote: the link copies none yet; `towpath status FILE` tells how"
         " far it is"

@@ -72,12 +72,7 @@ def ask(
         ConfigError: There is no such gateway, or it has not ended.
         LedgerError: The target has no ledger yet.
     """
-    link.look()
-    if not link.ledger.usable():
-        raise LedgerError(
-            f"the target has no ledger, so no gateway of link {link.name} ever began; start"
-            " `towpath gateway FILE`, or check the address of the target in the file"
-        )
+    require_ledger(link)
     if gone:
         _bury(link, gone)
     if back:
@@ -98,6 +93,21 @@ def ask(
     )
     link.ledger.append([asked])
     return _followed(link, asked, stop, Deadline.after(_ANSWER), told)
+
+
+def require_ledger(link: OpenLink) -> None:
+    """Read the ledger; raise if there is none.
+
+    Raises:
+        ClusterError: The target does not answer.
+        LedgerError: The target has no ledger yet.
+    """
+    link.look()
+    if not link.ledger.usable():
+        raise LedgerError(
+            f"the target has no ledger, so no gateway of link {link.name} ever began; start"
+            " `towpath gateway FILE`, or check the address of the target in the file"
+        )
 
 
 def _bury(link: OpenLink, name: str) -> None:

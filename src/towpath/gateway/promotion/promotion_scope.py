@@ -146,6 +146,8 @@ def runs(link: OpenLink) -> bool:
 
     Where its heartbeat is not of now, one of both clocks may be wrong: then the next one tells.
     """
+    if not link.ledger.usable():  # a link back that never ran may have none
+        return False
     # A reader that has read before would find only what came since, so nothing for a second or two.
     reader = link.ledger.another()
     session, _ = last_signs(reader, link.name)

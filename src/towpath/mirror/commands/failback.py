@@ -14,9 +14,9 @@ from towpath.cli.show.bar import Bar
 from towpath.cli.show.output import Output, OutputOption, console, show
 from towpath.cli.signals import stopping
 from towpath.mirror import COPYING
-from towpath.mirror.failback.back_file import back_name
 from towpath.mirror.show.display import Display
-from towpath.model.nouns import LinkName, Side
+from towpath.model.link_names import back_path
+from towpath.model.nouns import Side
 from towpath.settings import load
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def failback(
     del output  # `show` reads it from the arguments
     from towpath.mirror.show.failback_picture import as_json, caught_up, picture  # noqa: PLC0415  # for help
 
-    where = to or file.with_name(f"{back_name(LinkName(file.stem))}{file.suffix}")
+    where = to or back_path(file)
     with stopping() as stop:
         report, salvaged = _turned(file, where, wins, stop, dry_run=dry_run, yes=yes)
         ran = _run_back(where, on, stop) if report.done and not stop.is_set() else None

@@ -7,8 +7,7 @@ direction is written anew, or left out and named.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +17,10 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 from towpath.mirror.failback.inverse import inverse, literal
 from towpath.model.errors import ConfigError, ConfigProblem
+from towpath.model.link_names import back_name
 from towpath.model.nouns import LinkName
 from towpath.settings.document import Tree, parse, text_of
 
-_BACK = "-back"
-_NUMBERED = re.compile(r"(.+)-([1-9]\d{0,5})")
-_MOST = 100
-"""Characters of the longest name of a link."""
 _SWAPPED = {"source": "target", "target": "source"}
 _DIRECTED = ("foreign", "mm2")
 """Keys of `groups` that hold for one direction alone."""
@@ -45,31 +41,6 @@ class BackFile:
     text: str
     notes: tuple[str, ...] = ()
     of_gateway: bool = False
-
-
-def back_name(link: LinkName, taken: Container[LinkName] = ()) -> LinkName:
-    """Return the name of the link back.
-
-    A link never runs again under its name once it was turned round, so that of the link back of a
-    link back gets a number: `eu`, `eu-back`, `eu-2`, `eu-2-back`, `eu-3`.
-
-    Args:
-        link: The link.
-        taken: Names that other links have; the link back gets the next number then.
-    """
-    if not link.endswith(_BACK) or link == _BACK:
-        found = f"{link[: _MOST - len(_BACK)]}{_BACK}"
-    else:
-        found = _next(link.removesuffix(_BACK))
-    while found in taken:
-        found = _next(found)
-    return LinkName(found)
-
-
-def _next(name: str) -> str:
-    found = _NUMBERED.fullmatch(name)
-    end = f"-{int(found[2]) + 1}" if found else "-2"
-    return f"{(found[1] if found else name)[: _MOST - len(end)]}{end}"
 
 
 def back_file(

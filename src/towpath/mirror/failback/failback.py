@@ -30,7 +30,7 @@ from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.moves import Moves, moved_meanwhile
 from towpath.ledger.states import AnyState, FailedOver, Mirroring, Mover
 from towpath.ledger.wishes import read_begun
-from towpath.mirror.failback.back_file import BackFile, back_file, back_name
+from towpath.mirror.failback.back_file import BackFile, back_file
 from towpath.mirror.failback.clusters import BothClusters, both_clusters
 from towpath.mirror.failback.divergence import Divergence
 from towpath.mirror.failback.divergence_search import FailbackLook, look
@@ -47,6 +47,7 @@ from towpath.mirror.failback.salvage.unfinished import unfinished
 from towpath.mirror.failback.scope import gone_back, is_whole, part_of, require_over
 from towpath.mirror.twin import require_no_twin
 from towpath.model.errors import ConfigError, ConfigProblem, StoppedError
+from towpath.model.link_names import back_name
 from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 from towpath.plan.lease import Lease
 from towpath.runtime.clock import now_ms
