@@ -145,3 +145,13 @@ def test_who_plays_tests_waits_for_the_checks(tmp_path: Path, tests: int) -> Non
     code, _ = ended(tree / "scripts" / "test")
     assert code == tests
     assert done.exists()
+
+
+def test_what_is_new_is_warmed_up_before_the_first_test(tmp_path: Path) -> None:
+    warm, cold = tmp_path / "warm", tmp_path / "cold"
+    tree = tree_of(tmp_path, "", f"{COLLECTS}[ -e {warm} ]")
+    (tree / "scripts" / "setup").write_text(f'#!/bin/bash\n[ "$1" = --cold ] && touch {cold}\n')
+    program = f'#!/bin/bash\n[ "$2" != towpath.dev.warm ] || {{ sleep 0.5; touch {warm}; }}\n'
+    (tree / ".venv" / "bin" / "python").write_text(program)
+    assert ended(tree / "scripts" / "test")[0] == 0
+    assert cold.exists()
