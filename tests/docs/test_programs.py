@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from tests.support.here import Here, shared_spark
 from tests.support.kafka import Record, consume, create_topic, produce, wait_for
 from tests.support.pages.commands import blocks
+from towpath.bloblang.functions import METHODS
 from towpath.dev.broker import LocalCluster
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +40,12 @@ def test_each_program_that_a_page_shows_is_run_by_a_test() -> None:
     found = {page: len(blocks(page.read_text(), "python", "sql")) for page in SHOWN}
     shown = {str(page.relative_to(ROOT)): count for page, count in found.items() if count}
     assert shown == RUN
+
+
+def test_the_methods_of_expressions_are_those_that_are_known() -> None:
+    page = (DOCS / "redpanda-connect.md").read_text()
+    told = page[page.index("and the methods") : page.index("expressions may stand in")]
+    assert set(re.findall(r"`([a-z_]+)`", told)) == set(METHODS)
 
 
 def play(program: str, known: dict[str, Any]) -> None:

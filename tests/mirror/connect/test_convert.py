@@ -8,6 +8,7 @@ import pytest
 
 from towpath.mirror.connect.convert import convert
 from towpath.model.errors import ConfigError
+from towpath.settings.connect_files import ConnectWishes, wish
 
 FILE = """
 input:
@@ -45,6 +46,34 @@ def test_a_variable_that_is_not_set_is_named_or_asked_for(tmp_path: Path) -> Non
     assert "variable TOPIC_OF_NOBODY is not set: its value becomes part" in problem.text
     assert problem.spot is not None
     assert problem.spot.line == 5
+
+
+PAIRS = """
+input:
+  broker:
+    inputs:
+      - {label: eu, redpanda_migrator: {seed_brokers: ["a:1"], topics: [t], consumer_group: ""}}
+      - {label: us, redpanda_migrator: {seed_brokers: ["b:1"], topics: [t], consumer_group: ""}}
+output:
+  broker:
+    outputs:
+      - {label: eu, redpanda_migrator: {seed_brokers: ["c:1"], topic: "eu_${! @kafka_topic }"}}
+      - {label: us, redpanda_migrator: {seed_brokers: ["c:1"], topic: "us_${! @kafka_topic }"}}
+"""
+
+
+def test_pairs_become_links_of_two_names(tmp_path: Path) -> None:
+    path = tmp_path / "connect.yaml"
+    path.write_text(PAIRS)
+    for label in ("eu", "us"):
+        wish(ConnectWishes(pair=label))
+        assert f"\nlink: {label}\n" in convert(path).text
+    wish(ConnectWishes())
+    alone = written(tmp_path)
+    assert "\nlink: migrator\n" in convert(alone).text
+    assert "\nlink: own\n" in convert(alone, "own").text
+    with pytest.raises(ConfigError, match="--link: "):
+        convert(alone, "no name")
 
 
 def test_no_anchors_are_written(tmp_path: Path) -> None:

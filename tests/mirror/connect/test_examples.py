@@ -29,7 +29,6 @@ def filled(
 ) -> Callable[[str], tuple[Path, str, LocalRegistry, LocalRegistry]]:
     """Return what writes an example with the addresses of this machine, and a topic to copy."""
     ours, theirs = new_registry(), new_registry()
-    theirs.register("before", record("Before", "x"))
 
     def written(name: str) -> tuple[Path, str, LocalRegistry, LocalRegistry]:
         topic = create_topic(
@@ -79,6 +78,7 @@ def test_serverless_mode_copies_what_such_a_target_takes(
     here: Here,
 ) -> None:
     path, topic, ours, theirs = filled("serverless mode")
+    theirs.register("before", record("Before", "x"))  # so that ids differ
     run = here.run(str(path), "--until-caught-up")
     assert run.code == 0, run.said
     made = theirs.version(f"{topic}-value")

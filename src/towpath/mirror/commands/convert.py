@@ -10,13 +10,11 @@ import typer
 from rich.console import Group, RenderableType
 
 from towpath.cli.show.output import Output, OutputOption, line, show
-from towpath.mirror.connect.convert import ConvertedFile
+from towpath.mirror.connect.convert import LINK, ConvertedFile
 from towpath.mirror.connect.convert import convert as converted
 from towpath.mirror.show.connect_shapes import ConvertJson
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings.connect_files import is_connect
-
-_LINK = "--link"
 
 
 def convert(
@@ -24,7 +22,12 @@ def convert(
         Path, typer.Argument(metavar="FILE", help="A file of Redpanda Connect's migrator.")
     ],
     *,
-    link: Annotated[str, typer.Option(_LINK, help="The name of the link.")] = "migrator",
+    link: Annotated[
+        str | None,
+        typer.Option(
+            LINK, help="The name of the link; by default the label in the file, or `migrator`."
+        ),
+    ] = None,
     into: Annotated[
         Path | None,
         typer.Option("--into", metavar="FILE", help="The new file; by default it is shown."),

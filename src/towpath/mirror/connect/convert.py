@@ -9,13 +9,18 @@ from pathlib import Path
 
 from towpath.mirror.connect.load import Read, examine, problems_of
 from towpath.mirror.connect.logins import PEM_TEXTS
+from towpath.mirror.connect.pairs import DEFAULT_LABEL
 from towpath.mirror.connect.translate import Translation, translate
 from towpath.model.errors import ConfigError, ConfigProblem, Spot
 from towpath.model.secret import Secret
 from towpath.settings.document import parse, read, text_of
+from towpath.settings.loading import check_tree
 from towpath.settings.secrets import VARIABLE
 from towpath.settings.shape import Place, path_text
 
+LINK = "--link"
+"""The option that names the link."""
+_NAME = "migrator"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -35,15 +40,16 @@ class ConvertedFile:
     notes: tuple[str, ...]
 
 
-def convert(path: Path, link: str) -> ConvertedFile:
+def convert(path: Path, link: str | None = None) -> ConvertedFile:
     """Convert a file of Redpanda Connect to the file of a link.
 
     Args:
         path: The file of Redpanda Connect; the variables that it names need not be set.
-        link: The name of the link.
+        link: The name of the link; by default the label of input and output, so that two pairs of
+            a file are two links, or `migrator` without one.
 
     Raises:
-        ConfigError: With every problem of the file.
+        ConfigError: With every problem of the file, or the name is none of a link.
     """
     found = examine(path, with_environment=False)
     problems = problems_of(found, path.parent, with_environment=False)
@@ -52,13 +58,20 @@ def convert(path: Path, link: str) -> ConvertedFile:
     references, pair = _References(path), found.pair
     made = translate(
         found.file,
-        link,
+        link or _named(found.file.input.label),
         lambda place, secret: references.reveal(pair.located(place), secret),
         pair.number,
     )
+    named = check_tree(made.tree, path.parent, with_environment=False)
+    if wrong := [ConfigProblem(LINK, each.text) for each in named if each.path == "link"]:
+        raise ConfigError(tuple(wrong))
     text = _text(path, made)
     notes = (*references.notes, *found.left_out, *made.notes, *_unset(found, text, path))
     return ConvertedFile(text, tuple(references.wanted), notes)
+
+
+def _named(label: str) -> str:
+    return _NAME if label == DEFAULT_LABEL else label
 
 
 def _unset(found: Read, text: str, path: Path) -> Iterator[str]:
