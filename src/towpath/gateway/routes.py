@@ -73,9 +73,9 @@ class Routes:
         view: The promoted topics as the target tells them.
         view_back: The topics that went back lately, as the source tells them.
         rejoining: Members of KIP-848 that were gathered in vain: they have to join anew.
-        is_interrupted: Whether a gateway before this one ended in the middle of a move: members of
-            KIP-848 may think that they have nothing, so each joins anew when it is first heard of
-            since: `heard` has those.
+        is_interrupted: Whether a gateway before this one ended in the middle of a move, or behind
+            one that was undone: members of KIP-848 may think that they have nothing, so each joins
+            anew when it is first heard of since: `heard` has those.
         early: Promoted partitions of which a batch came behind a gap: the target may know more.
         transactions: Transactional ids, and what of them is held.
         seen: Members that were heard of through this gateway.

@@ -17,17 +17,25 @@ from towpath.cluster.data.client import Client
 from towpath.gateway.promotion.deciding import UndecidedError, decide
 from towpath.gateway.promotion.gateway_book import GatewayBook
 from towpath.gateway.promotion.promotion_requests import ask, withdraw
-from towpath.ledger.entries import GatewaySign, Promoted, Promotion, PromotionStage
+from towpath.ledger.entries import (
+    GatewaySign,
+    Promoted,
+    Promotion,
+    PromotionStage,
+    PromotionStep,
+)
 from towpath.ledger.events import EventReader, What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.mirror.removal.removal import remove
 from towpath.model.errors import ConfigError, LedgerError
 from towpath.model.nouns import Side, TopicName
 from towpath.model.reasons import ReasonCode
+from towpath.runtime.clock import now_ms
 from towpath.settings import load
 
 pytestmark = pytest.mark.broker
 RUNNING, UNDONE = PromotionStage.RUNNING.value, PromotionStage.UNDONE.value
+DAY = 86_400_000
 
 
 @pytest.fixture
@@ -108,6 +116,31 @@ def test_what_one_wrote_before_it_died_is_read_by_the_next(
     (why,) = second._asked["open"].reasons
     assert why.code is ReasonCode.PROMOTE_ENDED
     second.end()
+
+
+@pytest.mark.parametrize(
+    ("step", "ago", "interrupted"),
+    [
+        (PromotionStep.NEAR, 0, True),
+        (PromotionStep.NEAR, DAY, False),
+        (PromotionStep.BEGUN, 0, False),
+    ],
+)
+def test_members_join_anew_at_a_gateway_that_begins_once_another_has_undone_a_promotion(
+    opened: Callable[[], OpenLink], step: PromotionStep, ago: int, interrupted: bool
+) -> None:
+    """The gateway that told them that they have nothing was killed, and nobody told them more."""
+    link = opened()
+    asked = request(link, "vain")
+    living = GatewayBook(link)
+    living.begin()
+    assert not living.interrupted
+    living.note(replace(asked.reached(step, now_ms() - ago), state=UNDONE, gateway=living.name))
+    next_one = GatewayBook(opened())
+    next_one.begin()
+    assert next_one.interrupted is interrupted
+    for each in (living, next_one):
+        each.end()
 
 
 def test_a_request_is_taken_or_withdrawn_and_never_both(opened: Callable[[], OpenLink]) -> None:

@@ -88,7 +88,7 @@ def played(
 
 def _come(scene: Scene, clients: Clients | TransactionalClients) -> None:
     """Move topics that shall go back, and copy back what clients write since."""
-    _done(scene, _asked(scene, clients, THERE), clients.topics, THERE)
+    _done(scene, _asked(scene, clients, THERE), clients, THERE)
     clients.go_on()
     scene.turn_round()
     names = clients.topics.split(",")
@@ -111,7 +111,7 @@ def _moved(
     names = clients.topics.split(",")
     asked = _asked(scene, clients, move)
     trouble.happen(scene, asked, names)
-    states = _done(scene, asked, clients.topics, move)
+    states = _done(scene, asked, clients, move)
     trouble.mend(scene)
     ends = [_ends(left, each) for each in names]
     clients.go_on()
@@ -136,8 +136,14 @@ def _ends(cluster: LocalCluster, topic: str) -> list[int]:
     return ends
 
 
-def _done(scene: Scene, asked: Program, topics: str, move: Move) -> list[str]:
-    """Wait for a move, and ask again until the topics have moved; return the outcomes."""
+def _done(
+    scene: Scene, asked: Program, clients: Clients | TransactionalClients, move: Move
+) -> list[str]:
+    """Wait for a move, and ask again until the topics have moved; return the outcomes.
+
+    Where it was undone, clients go on as if nothing had been asked for.
+    """
+    topics = clients.topics
     states, patience = list[str](), time.monotonic() + PATIENCE
     asked.wait(150)
     said = asked.out.read_text()
@@ -148,7 +154,9 @@ def _done(scene: Scene, asked: Program, topics: str, move: Move) -> list[str]:
             return states
         assert time.monotonic() < patience, f"it has moved: {states} {said}\n{scene.said}"
         scene.go_on()
-        if told.startswith("refused"):
+        if told.startswith("undone"):
+            clients.go_on()
+        elif told.startswith("refused"):
             time.sleep(1)
         said = scene.here(move.command, str(scene.link.file), "--topics", topics, "-o", "json").out
 

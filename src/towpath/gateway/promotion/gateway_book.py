@@ -72,7 +72,8 @@ class GatewayBook(GatewayEntries):
         link: The link, opened for this object alone.
 
     Attributes:
-        interrupted: Whether a gateway before this one ended in the middle of a move.
+        interrupted: Whether a gateway before this one ended in the middle of a move, or a move that
+            was undone lately held members.
         left: Since when clients of this gateway may leave, in ms since 1970; 0 for never.
     """
 
@@ -107,6 +108,7 @@ class GatewayBook(GatewayEntries):
 
     def _begin(self) -> None:
         self.renew()
+        self.interrupted |= self.held_in_vain()
         for asked in [*self._asked.values()]:
             if asked.state in _OPEN:
                 self.interrupted |= self._settled(asked)
@@ -132,10 +134,7 @@ class GatewayBook(GatewayEntries):
         self.note(told)
         if not asked.dry_run:
             self.record(told)
-        section = self._link.config.gateway
-        # Where clients read from the target, members are held on the way back alone.
-        holds = asked.back or section is None or not section.reads_target
-        return not done and holds and asked.state == PromotionStage.RUNNING
+        return not done and self.holds_members(asked) and asked.state == PromotionStage.RUNNING
 
     def record(self, done: Promotion) -> None:
         """Add what became of a request to the history of the link, once for each request."""

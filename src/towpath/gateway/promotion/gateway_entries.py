@@ -18,6 +18,7 @@ from towpath.ledger.entries import (
     PromotedTopic,
     Promotion,
     PromotionStage,
+    PromotionStep,
     ReadEntry,
     RelayedId,
     Removed,
@@ -31,6 +32,9 @@ from towpath.runtime.clock import now_ms
 _RELAYED = 86_400_000
 """Milliseconds for which it counts that an id came through a gateway: as long as brokers remember
 producers by default."""
+_IN_VAIN = 7_200_000
+"""Milliseconds for which it counts that members were held in vain. A minute without a word is a
+member's last by default; clocks of machines may be an hour apart."""
 _NO_WORD = 120.0
 """Seconds after which a gateway counts as lost that works on a request and says nothing of it: it
 looks at both clusters meanwhile, and holds nobody."""
@@ -138,6 +142,27 @@ class GatewayEntries:
         if is_withdrawn and asked.name not in self._running:
             self._withdrawn.add(asked.name)
         self._asked[asked.name] = asked
+
+    def held_in_vain(self) -> bool:
+        """Whether a promotion was undone lately that held members of groups.
+
+        Those of KIP-848 were told that they have nothing. The gateway that knows which of them may
+        have ended since, before it told them to join anew.
+        """
+        undone = (each for each in self._asked.values() if each.state == PromotionStage.UNDONE)
+        return any(
+            abs(now_ms() - done.at) < _IN_VAIN and done.step != PromotionStep.BEGUN
+            for each in filter(self.holds_members, undone)
+            for done in each.steps
+        )
+
+    def holds_members(self, asked: Promotion) -> bool:
+        """Whether a request holds members of groups back.
+
+        Where clients read from the target, only one that goes back does.
+        """
+        section = self._link.config.gateway
+        return asked.back or section is None or not section.reads_target
 
     def newest(self, asked: Promotion) -> Promotion:
         """Return a request with the steps that it has reached."""
