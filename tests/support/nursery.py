@@ -20,13 +20,20 @@ from contextlib import suppress
 from importlib import import_module
 from typing import BinaryIO
 
+from pydantic import ValidationError
+
+from towpath.settings import LinkConfig
+
 _NUMBER = struct.Struct("=i")
 _ENOUGH = 1 << 16
 _NEEDED = (
-    "tests.support.copying.light_run",
-    "tests.support.gateway_victim",
+    "tests.support.archive.steps",
+    "towpath.cli.main",
+    "towpath.engine.here",
     "towpath.gateway.commands",
     "towpath.gateway.promote_commands",
+    "towpath.gateway.promotion.promotion_thread",
+    "towpath.mirror.run.round_planner",
     "towpath.mirror.run.run",
     "towpath.mirror.run.slices",
 )
@@ -108,6 +115,8 @@ def main() -> None:
     asked = socket.socket(fileno=int(sys.argv[1]))
     for each in _NEEDED:
         import_module(each)
+    with suppress(ValidationError):  # what reads files is made when the first one is read
+        LinkConfig.model_validate({})
     gc.collect()
     gc.freeze()
     # Those who wait for programs end by themselves, and nobody waits for them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -55,6 +56,12 @@ def topics_of(link: Link) -> Iterator[str]:
         yield from names
 
 
+def numbers() -> range:
+    """Return the numbers of the rounds to play, from the one that `TOWPATH_ROUND` names."""
+    first = int(os.environ.get("TOWPATH_ROUND") or 0)
+    return range(first, first + (soak_rounds() or ROUNDS))
+
+
 def tell(here: Here, what: str) -> None:
     with here.shown.disabled():
         print(what, flush=True)  # noqa: T201
@@ -65,7 +72,7 @@ def test_promotions_go_well_whatever_happens_to_processes(
     troubled_link: Link, here: Here, seed: int
 ) -> None:
     scene, topics = Scene(troubled_link, here), topics_of(troubled_link)
-    for number in range(soak_rounds() or ROUNDS):
+    for number in numbers():
         dice = random.Random(f"{seed}:{number}")
         tell(here, str(played(scene, topics, dice, drawn(dice), seed=seed, number=number)))
 
@@ -76,7 +83,7 @@ def test_promotions_go_well_whatever_happens_to_brokers(
     troubled_link: Link, here: Here, seed: int
 ) -> None:
     scene, topics = Scene(troubled_link, here), topics_of(troubled_link)
-    for number in range(soak_rounds() or ROUNDS):
+    for number in numbers():
         dice = random.Random(f"{seed}:{number}")
         trouble = drawn_of_brokers(dice)
         tell(here, str(played(scene, topics, dice, trouble, seed=seed, number=number)))

@@ -83,6 +83,8 @@ class Traffic:
     def _write(self, number: int) -> None:
         config = {"bootstrap.servers": self.bootstrap, "linger.ms": 2, **QUIET, **self.security}
         config["enable.idempotence"] = self.idempotent
+        # By default the others send on without end, and all of it waits at a busy broker.
+        config["max.in.flight.requests.per.connection"] = 5
         producer = Producer({**config, "error_cb": self._told})
         begun, count = time.monotonic(), 0
 

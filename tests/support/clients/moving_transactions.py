@@ -86,7 +86,7 @@ class Transactions:
             return done or bool(self.failures)
 
         wait_until(are_told, "transactions go on", 60)
-        assert self.failures == []
+        assert self.failures == [], self.failures
 
     def _begin(self, what: Callable[..., None], *about: Any) -> None:
         def run() -> None:
