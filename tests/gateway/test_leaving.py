@@ -48,10 +48,10 @@ def test_java_clients_leave_and_need_no_gateway(
     clients = JavaTraffic(link.folder, version, topic, groups, SHORT)
     try:
         clients.start(bootstrap)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_until(lambda: end(link.target, topic) > 20, lambda: f"the run copies: {run.said}", 240)
         promoted(here, link)
         clients.go_on()
-        wait_until(lambda: all_left(link), f"all leave: {gateway.said}", 180)
+        wait_until(lambda: all_left(link), lambda: f"all leave: {gateway.said}", 180)
         refused = here("revert", str(link.file), "-o", "json")
         assert [each["code"] for each in refused.json["reasons"]] == ["REVERT_LEFT"]
         gateway.kill9()
@@ -71,10 +71,10 @@ def test_librdkafka_clients_leave_and_need_no_gateway(gateway_link: Link, here: 
     try:
         classic, new = begin_clients(traffic, link.name)
         wait_until(lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]), "all read", 60)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_until(lambda: end(link.target, topic) > 20, lambda: f"the run copies: {run.said}", 240)
         promoted(here, link)
         go_on(traffic, classic, new)
-        wait_until(lambda: all_left(link), f"all leave: {gateway.said}", 180)
+        wait_until(lambda: all_left(link), lambda: f"all leave: {gateway.said}", 180)
         assert [each for each in traffic.errors if ALL_DOWN not in each] == []
         traffic.errors.clear()
         wait_until(lambda: "gateway.unneeded" in gateway.said, "the log says so", 30)

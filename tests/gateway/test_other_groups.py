@@ -175,11 +175,13 @@ def test_a_share_group_reads_and_accepts_through_a_gateway(gateway_link: Link) -
             [Record(b"k", each, partition=n % 2) for n, each in enumerate(values)],
         )
         members[0].start({"bootstrap.servers": bootstrap})
-        wait_until(lambda: len(members[0].read) == 60, f"all are read: {members[0].said}", 60)
+        wait_until(
+            lambda: len(members[0].read) == 60, lambda: f"all are read: {members[0].said}", 60
+        )
         members[0].stop()
         produce(link.source.bootstrap, topic, [Record(b"k", b"last")])
         members[1].start({"bootstrap.servers": bootstrap})
-        wait_until(lambda: "READ" in members[1].said, f"it goes on: {members[1].said}", 60)
+        wait_until(lambda: "READ" in members[1].said, lambda: f"it goes on: {members[1].said}", 60)
         members[1].stop()
     finally:
         for each in members:
@@ -211,7 +213,7 @@ def test_a_streams_application_counts_through_a_gateway(gateway_link: Link, prot
             application.check()
             return len([*consume(link.source.bootstrap, counts, range(2))])
 
-        wait_until(lambda: counted() > 50, f"it counts: {application.said}", 120)
+        wait_until(lambda: counted() > 50, lambda: f"it counts: {application.said}", 120)
         writer.stop()
         wait_until(lambda: counted() >= len(writer.delivered), "it counts all", 60)
         application.stop()

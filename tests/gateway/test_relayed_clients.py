@@ -53,7 +53,9 @@ def served(
     )
     program = Program(tmp_path, "gateway", str(file), name="gateway")
     try:
-        wait_until(lambda: "listening on" in program.said, f"a gateway listens: {program.said}", 60)
+        wait_until(
+            lambda: "listening on" in program.said, lambda: f"a gateway listens: {program.said}", 60
+        )
         yield Served(file, program, at, of_broker)
     finally:
         program.stop()
@@ -167,7 +169,9 @@ def test_what_is_no_frame_costs_its_own_connection(
             strange.sendall(start)
             assert strange.recv(1) == b"", "it is closed"
     said = "a frame of 352518912 bytes"
-    wait_until(lambda: said in served.program.said, f"the log says why: {served.program.said}")
+    wait_until(
+        lambda: said in served.program.said, lambda: f"the log says why: {served.program.said}"
+    )
     send(served.bootstrap, topic, 1, 1)
     assert len(consume(source.bootstrap, topic, [0])) == 2
 

@@ -42,6 +42,8 @@ ALLOWED = {
 """What may tell of the source, and where docs/gateway.md says so."""
 
 
+HINTED, NOT_LEADER = {Api.PRODUCE, Api.FETCH}, b"\x00\x06"
+"""Requests whose answers may name the leader of a partition, and the code with which they do."""
 REQUESTS, RESPONSES = kinds("Request"), kinds("Response")
 
 
@@ -53,7 +55,7 @@ class Behind:
     topic_id: UUID
     group: str
     source: SharedCluster
-    shown: tuple[int, int]
+    shown: tuple[int, ...]
     ids: frozenset[int]
     cluster_id: str
 
@@ -75,16 +77,20 @@ def _read(connection: socket.socket, size: int) -> bytes:
     return found
 
 
-@pytest.fixture(params=["newest", pytest.param("3.9.2", marks=pytest.mark.soak)])
+OTHERS = ("oldest", "three")
+"""Fixtures of clusters that only a soak asks: one of Kafka 3.9, and one of three brokers."""
+
+
+@pytest.fixture(params=["source", *(pytest.param(each, marks=pytest.mark.soak) for each in OTHERS)])
 def behind(
     request: pytest.FixtureRequest,
     target: SharedCluster,
     new_name: Callable[[str], str],
     tmp_path: Path,
 ) -> Iterator[Behind]:
-    of = request.getfixturevalue("source" if request.param == "newest" else "oldest")
+    of: SharedCluster = request.getfixturevalue(request.param)
     name = new_name("shown")
-    topic = create_topic(of.bootstrap, f"{name}.t", 1)
+    topic = create_topic(of.bootstrap, f"{name}.t", replication=1)  # so that one broker leads alone
     fill(of.bootstrap, topic, [Record(b"k", b"%d" % n) for n in range(3)])
     seen = AdminClient({"bootstrap.servers": of.bootstrap}).list_topics(timeout=30)
     numbers = ports.reserve(1 + len(seen.brokers))
@@ -101,7 +107,7 @@ def behind(
         wait_until(lambda: "listening on" in program.said, f"it listens: {program.said}", 60)
         ident = _topic_id(of.bootstrap, topic)
         yield Behind(
-            topic, ident, new_name("g"), of, (numbers[0], numbers[1]), frozenset(nodes),
+            topic, ident, new_name("g"), of, tuple(numbers), frozenset(nodes),
             str(seen.cluster_id),
         )  # fmt: skip
     finally:
@@ -121,15 +127,22 @@ def test_no_answer_tells_of_the_source(behind: Behind) -> None:
     offered = ApiVersionsResponse.decode(
         memoryview(behind.ask(version_question(3, 1)))[4:], version=3, header=True
     )
-    counted, silent = 0, set[str]()
+    counted, silent, elsewhere = 0, set[str](), set[tuple[int, int]]()
     for each in offered.api_keys:
         for version in range(each.min_version, each.max_version + 1):
             for name, asked in _asked(each.api_key, version, behind):
-                answer = behind.ask(bytes(framed(asked, version)))
-                assert answer, f"{name} of version {version} is answered"
-                counted += 1
-                if (each.api_key, name) not in ALLOWED.values():
-                    _judge(f"{name} of version {version}", answer, each.api_key, version, behind)
+                # One that does not lead the topic would tell where its leader is.
+                for port in behind.shown[1:] if each.api_key in HINTED else behind.shown[1:2]:
+                    answer = behind.ask(bytes(framed(asked, version)), port)
+                    assert answer, f"{name} of version {version} is answered"
+                    counted += 1
+                    if NOT_LEADER in answer:
+                        elsewhere.add((each.api_key, version))
+                    if (each.api_key, name) not in ALLOWED.values():
+                        about = f"{name} of version {version}"
+                        _judge(about, answer, each.api_key, version, behind)
+    if len(behind.ids) > 1:
+        assert {(Api.PRODUCE, 9), (Api.FETCH, 15)} <= elsewhere, "a broker named another one"
     print(f"{counted} answers were searched")  # noqa: T201
     assert silent == set()
     assert counted > 150

@@ -113,14 +113,14 @@ def test_a_gateway_begins_without_the_source_and_takes_it_in_when_it_is_there(
     away = link_file(tmp_path, name, at, gate.address, target, nodes)
     program = Program(tmp_path, "gateway", str(away), name="gateway")
     try:
-        wait_until(lambda: "listening on" in program.said, f"it listens: {program.said}")
+        wait_until(lambda: "listening on" in program.said, lambda: f"it listens: {program.said}")
         assert "without the source" in program.said
         assert seen(at) == {moved}, "what is not promoted is not shown by the mirror"
         produce(at, moved, [Record(None, b"one")], {"enable.idempotence": True})
         assert [each.value for each in consume(target.bootstrap, moved)] == [b"one"]
         assert read_as(at, group, moved) == b"one"
         gate.open()
-        wait_until(lambda: stays in seen(at), f"the source is there: {program.said}")
+        wait_until(lambda: stays in seen(at), lambda: f"the source is there: {program.said}")
         produce(at, stays, [Record(None, b"two")], {"enable.idempotence": True})
         assert [each.value for each in consume(source.bootstrap, stays)] == [b"two"]
         assert read_as(at, f"{name}-other", stays) == b"two"

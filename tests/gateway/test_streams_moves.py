@@ -86,7 +86,7 @@ class Counting:
             return sum(map(len, self.results(of).values()))
 
         known = counted()
-        wait_until(lambda: counted() > known + 60, f"it counts: {self.said}", 120)
+        wait_until(lambda: counted() > known + 60, lambda: f"it counts: {self.said}", 120)
 
     @property
     def said(self) -> list[str]:
@@ -119,7 +119,7 @@ class Counting:
         done: Callable[[], bool] = lambda: all(  # noqa: E731
             max(found, default=0) >= wanted[word] for word, found in self.results(of).items()
         )
-        wait_until(done, f"all is counted: {self.said}", 120)
+        wait_until(done, lambda: f"all is counted: {self.said}", 120)
         for each in self.parts:
             each.stop()
         assert self.results(of) == right, "each record is counted once, and in order"
@@ -150,7 +150,9 @@ def test_a_streams_application_moves_and_comes_back(
         begun = end(link.source, application.counts)
         run = turned_round(link)
         wait_until(
-            lambda: end(link.source, application.counts) > begun, f"it copies back: {run.said}", 240
+            lambda: end(link.source, application.counts) > begun,
+            lambda: f"it copies back: {run.said}",
+            240,
         )
         back = reverted(here, link)
         application.go_on(link.source.bootstrap)

@@ -35,11 +35,11 @@ def test_topics_move_by_themselves_once_every_member_comes_through_the_gateway(
         traffic.join(group, **{"heartbeat.interval.ms": 500})
         outside.join(group, **{"heartbeat.interval.ms": 500})  # one still knows the source alone
         wait_until(lambda: len(outside.read[group]) > 20, "both read", 60)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_until(lambda: end(link.target, topic) > 20, lambda: f"the run copies: {run.said}", 240)
         wait_until(lambda: "PROMOTE_MEMBERS_DIRECT" in gateway.said, "the log says why", 60)
         assert done() == 0
         outside.close()
-        wait_until(lambda: done() == 1, f"it promotes: {gateway.said}", 180)
+        wait_until(lambda: done() == 1, lambda: f"it promotes: {gateway.said}", 180)
         begun = end(link.source, topic)
         go_on(traffic, group)
         assert end(link.source, topic) == begun, "nothing came to the source any more"

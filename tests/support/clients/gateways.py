@@ -166,7 +166,7 @@ def java_come_and_move(
     """
     topic = clients.topic
     clients.start(bootstrap)
-    wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+    wait_until(lambda: end(link.target, topic) > 20, lambda: f"the run copies: {run.said}", 240)
     for each in addresses:
         each.close()
     gateway = served(link)
