@@ -65,6 +65,7 @@ _COMMANDS = """\
 | `cutover` | the clients can be moved | leave the clients where they are |
 | `failover` | clients can go on, nothing is lost or read twice | see what is, or is left to do |
 | `failback` | the link is turned round, and the link back has caught up | it is not, see why |
+| `salvage keep` | all that came to the source is kept | a transaction is open, or a topic gone |
 | `salvage ls` | all that was salvaged was replayed | a record was not replayed, or is missing |
 | `salvage replay` | all that is meant was replayed | a record was left, or there was none |
 | `link rm` | the books are removed, or it was shown | they are not, see why |

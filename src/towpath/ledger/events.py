@@ -68,6 +68,7 @@ class What(StrEnum):
     FAILBACK_STARTED = "failback.started"
     FAILBACK_ENDED = "failback.ended"
     SALVAGE_REPLAYED = "salvage.replayed"
+    STRAYS_KEPT = "strays.kept"
     PROMOTION_ENDED = "promotion.ended"
 
 

@@ -151,9 +151,11 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.PROMOTE_OFFSETS: lambda group: (
             f"the target has other offsets of {group} than were written: somebody else writes them"
         ),
-        ReasonCode.PROMOTE_STRAY: lambda partition, records, side="source": (
+        ReasonCode.PROMOTE_STRAY: lambda partition, records, side="source", until="": (
             f"{counted(records, 'record')} of {partition} came to the {side} after it had moved,"
-            " by a client that does not use the gateway; they are not copied"
+            " by a client that does not use the gateway; they are not copied, and the"
+            f" {side} keeps them {until or 'as long as its configs say'}: `towpath salvage keep"
+            " FILE`, with the file of the link that copied from there, keeps them aside"
         ),
         ReasonCode.PROMOTE_GROUP_STRAY: lambda group, count, member: (
             f"{counted(count, 'member')} of group {group} joined at the source after it had moved,"

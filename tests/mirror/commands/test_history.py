@@ -148,6 +148,10 @@ SENTENCES: list[tuple[str, str, Mapping[str, Any], str]] = [
     ),
     (What.SALVAGE_REPLAYED, "", {"records": 2}, "2 records of salvage topics replayed"),
     (
+        What.STRAYS_KEPT, "", {"records": 2},
+        "2 records kept aside that came to the source of topics whose clients use the target",
+    ),
+    (
         What.PROMOTION_ENDED, "", MOVED,
         "promoted (asked by ann on ops-1): orders, group billing: producers were held for 65 ms,"
         " consumers for 3,488 ms",

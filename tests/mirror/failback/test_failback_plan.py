@@ -63,7 +63,7 @@ def test_what_loses_is_salvaged_once() -> None:
     assert plan(known).ready, "the decision is remembered"
     assert losers(plan(known, wins=Side.SOURCE)) == [], "it holds"
     grown = found(log(15), log(17), replace(SALVAGED, end=13))
-    assert losers(plan(grown)) == [(Side.SOURCE, 10, 15)]
+    assert losers(plan(grown)) == [(Side.SOURCE, 13, 15)], "what was salvaged is not copied again"
 
 
 def test_another_answer_than_the_first_one_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""`towpath salvage`: list and replay the records that a failback salvaged."""
+"""`towpath salvage`: keep, list and replay the records that one cluster alone has."""
 
 from __future__ import annotations
 
@@ -14,12 +14,18 @@ from towpath.cli.show.output import Output, OutputOption, console, show
 from towpath.cli.signals import stopping
 from towpath.mirror.failback.salvage.replay import SalvagedPartition
 from towpath.mirror.failback.salvaged import ReplayWish, list_salvaged, replay_salvaged
-from towpath.mirror.show.failback_picture import salvage_as_json, salvage_picture
+from towpath.mirror.failback.strays import KeepWish, keep_strays
+from towpath.mirror.show.failback_picture import (
+    kept_as_json,
+    kept_picture,
+    salvage_as_json,
+    salvage_picture,
+)
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.settings import load
 
 salvage = typer.Typer(
-    help="Show and replay what one cluster alone had, where the other one's records stayed.",
+    help="Keep, show and replay what one cluster alone had, where the other one's records stayed.",
     no_args_is_help=True,
 )
 
@@ -32,6 +38,22 @@ TopicsOption = Annotated[
         metavar="TOPIC,..", help="Only these topics: by their names on either side of the link."
     ),
 ]
+
+
+@salvage.command("keep")
+def keep(
+    file: LinkFile,
+    *,
+    topics: TopicsOption = None,
+    output: OutputOption = Output.TEXT,
+) -> int:
+    """Copy what came to the source after its topics had moved to salvage topics on the target."""
+    del output  # `show` reads it from the arguments
+    config = load(file)
+    with stopping() as stop, Bar("keeping", "records") as bar:
+        kept = keep_strays(config, KeepWish(frozenset(topics_of(topics)), stop, bar.done))
+    show(kept_picture(config.link, kept), kept_as_json(config.link, kept))
+    return NOT_ALL if kept.left else 0
 
 
 @salvage.command("ls")

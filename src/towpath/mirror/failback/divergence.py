@@ -136,6 +136,14 @@ class Divergence:
         """Return the records that only `side` has."""
         return self.source if side is Side.SOURCE else self.target
 
+    def unsaved(self, side: Side) -> LoneRecords:
+        """Return the records that only `side` has, without those that were salvaged before."""
+        own = self.own(side)
+        known = [each for each in self.salvaged if each.side is side]
+        if not known or own.first < min(each.first for each in known):
+            return own
+        return replace(own, first=max(own.first, known[-1].end), records=NOT_COUNTED)
+
     def counted(self, source: int, target: int) -> Divergence:
         """Return a copy with the number of records on each side."""
         return replace(

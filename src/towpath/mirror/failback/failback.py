@@ -32,7 +32,7 @@ from towpath.ledger.states import AnyState, FailedOver, Mirroring, Mover
 from towpath.ledger.wishes import read_begun
 from towpath.mirror.failback.back_file import BackFile, back_file
 from towpath.mirror.failback.clusters import BothClusters, both_clusters
-from towpath.mirror.failback.divergence import Divergence
+from towpath.mirror.failback.divergence import Divergence, LoneRecords
 from towpath.mirror.failback.divergence_search import FailbackLook, look
 from towpath.mirror.failback.failback_plan import (
     FailbackPlan,
@@ -42,7 +42,7 @@ from towpath.mirror.failback.failback_plan import (
     salvaged,
 )
 from towpath.mirror.failback.request import FailbackReport, FailbackRequest
-from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
+from towpath.mirror.failback.salvage.salvage import Salvage, rescue_of
 from towpath.mirror.failback.salvage.unfinished import unfinished
 from towpath.mirror.failback.scope import gone_back, is_whole, part_of, require_over
 from towpath.mirror.twin import require_no_twin
@@ -195,11 +195,11 @@ class _Failback:
             losers = list(plan.losers(side))
             if losers:
                 any_ = True
-                self._save(side, [one for one, _ in losers])
+                self._save(side, losers)
         return any_
 
-    def _save(self, side: Side, losers: Sequence[Divergence]) -> None:
-        link, total = self._link, sum(max(0, each.own(side).records) for each in losers)
+    def _save(self, side: Side, losers: Sequence[tuple[Divergence, LoneRecords]]) -> None:
+        link, total = self._link, sum(own.most for _, own in losers)
         done: dict[TopicPartition, int] = {}
 
         def show(tp: TopicPartition, number: int) -> None:
@@ -209,11 +209,15 @@ class _Failback:
         salvage = Salvage(
             link.name, self._clusters, side, hold=self._hold, stop=self._asked.stop, show=show
         )
-        rescues = {each.tp: self._rescue(each, side) for each in losers}
+        rescues = {}
+        for one, own in losers:
+            opened = link.books.of(one.tp).opened
+            assert opened is not None  # noqa: S101  # it was looked at
+            rescues[one.tp] = rescue_of(self._clusters, one, own, opened)
         saved = salvage.save([*rescues.values()])
         at = now_ms()
         entries: list[Entry] = []
-        for one in losers:
+        for one, _ in losers:
             rescue = rescues[one.tp]
             entry = salvaged(
                 link.name, one, rescue.own, saved[rescue.own.place], rescue.place.topic, at
@@ -221,15 +225,6 @@ class _Failback:
             cut = one.cut_behind(rescue.own.end, at) if side is Side.TARGET else one.cut_back(at)
             entries += [entry, *([cut] if cut else [])]
         self._append(entries)
-
-    def _rescue(self, one: Divergence, side: Side) -> Rescue:
-        opened = self._link.books.of(one.tp).opened
-        assert opened is not None  # noqa: S101  # it was looked at
-        own, winner = one.own(side), one.own(side.other)
-        number = opened.source_topic_id if side is Side.SOURCE else opened.target_topic_id
-        cluster = self._clusters.of(side)
-        info = cluster.admin.topics.describe([own.place.topic])[own.place.topic]
-        return Rescue(own, number, len(info.partitions), winner.place)
 
     def _append(self, entries: Iterable[Entry]) -> None:
         self._hold()

@@ -72,11 +72,11 @@ class FailbackPlan:
             winner = self.winner(one)
             if winner is None or winner is side:
                 continue
-            own = one.own(side)
+            own = one.unsaved(side)
             known = [each for each in one.salvaged if each.side is side]
             if side is Side.TARGET and known:
                 continue  # what came behind it is copied back, as the border lies there
-            if not known or known[-1].end < own.end:
+            if not known or own.first < own.end:
                 yield one, own
 
     @property

@@ -14,10 +14,12 @@ from towpath.mirror.failback.divergence import Divergence, LoneRecords
 from towpath.mirror.failback.failback_plan import FailbackPlan, refusal, tp_names
 from towpath.mirror.failback.request import FailbackReport
 from towpath.mirror.failback.salvage.replay import SalvagedPartition
+from towpath.mirror.failback.strays import KeptStrays
 from towpath.mirror.run.progress import RunProgress
 from towpath.mirror.show.failback_shapes import (
     FailbackJson,
     FailbackPartitionJson,
+    KeptStraysJson,
     LoneRecordsJson,
     SalvagedPartitionJson,
     SalvageJson,
@@ -269,6 +271,23 @@ def salvage_as_json(link: str, found: Sequence[SalvagedPartition]) -> SalvageJso
         partitions=[salvaged_as_json(each) for each in found],
         left=sum(each.left for each in found),
     )
+
+
+def kept_as_json(link: str, kept: KeptStrays) -> KeptStraysJson:
+    """Return what was kept aside, for programs."""
+    return KeptStraysJson(
+        link=link,
+        records=kept.records,
+        left_out=[*kept.left],
+        partitions=[salvaged_as_json(each) for each in kept.found],
+        left=sum(each.left for each in kept.found),
+    )
+
+
+def kept_picture(link: str, kept: KeptStrays) -> RenderableType:
+    """Return what was kept aside, for people."""
+    lines = [f"{counted(kept.records, 'record')} kept aside now", *kept.left]
+    return Group(*map(line, lines), salvage_picture(link, kept.found))
 
 
 def salvage_picture(link: str, found: Sequence[SalvagedPartition]) -> RenderableType:

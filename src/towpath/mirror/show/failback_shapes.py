@@ -127,6 +127,21 @@ class FailbackJson(TypedDict):
 
 
 @shape
+class KeptStraysJson(TypedDict):
+    """Output of `towpath salvage keep FILE --output json`."""
+
+    link: str
+    records: int
+    """How many were kept aside now."""
+    left_out: list[str]
+    """Why some could not be kept now, in sentences."""
+    partitions: list[SalvagedPartitionJson]
+    """All that salvage topics hold now."""
+    left: int
+    """How many of their records were not replayed."""
+
+
+@shape
 class SalvageJson(TypedDict):
     """Output of `towpath salvage ls` and `replay` with `--output json`."""
 

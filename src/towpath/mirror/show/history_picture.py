@@ -252,6 +252,10 @@ _SENTENCES: Sentences = MappingProxyType(
         What.SALVAGE_REPLAYED: lambda _about, facts: (
             f"{counted(facts['records'], 'record')} of salvage topics replayed"
         ),
+        What.STRAYS_KEPT: lambda _about, facts: (
+            f"{counted(facts['records'], 'record')} kept aside that came to the source of topics"
+            " whose clients use the target"
+        ),
         What.PROMOTION_ENDED: _promotion_ended,
     }
 )

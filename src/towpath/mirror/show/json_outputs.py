@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from towpath.mirror.show.connect_shapes import ConvertJson
-from towpath.mirror.show.failback_shapes import FailbackJson, SalvageJson
+from towpath.mirror.show.failback_shapes import FailbackJson, KeptStraysJson, SalvageJson
 from towpath.mirror.show.failover_shapes import FailoverJson, FailoverUndoneJson
 from towpath.mirror.show.groups_shapes import GroupsStatusJson, TranslationsJson
 from towpath.mirror.show.history_shapes import HistoryJson
@@ -109,6 +109,9 @@ OUTPUTS: Mapping[str, JsonOutput] = MappingProxyType(
                 "partitions[].conflict",
                 "salvaged[].records",
             ),
+        ),
+        "salvage-keep": JsonOutput(
+            KeptStraysJson, ("salvage keep",), ("records", "left_out", "left")
         ),
         "salvage": JsonOutput(
             SalvageJson,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from towpath.ledger.books import LinkBooks
 from towpath.mirror.status.partition_status import OVER, PartitionStatus, State
@@ -41,7 +41,22 @@ def left_at_source(rows: Iterable[PartitionStatus]) -> str:
         State.STOPPED_BY_HAND: "was stopped by hand",
     }
     words = " or ".join(word for state, word in what.items() if state in states)
-    return f"{counted(left, 'offset')} of the source, of what {words}, will not be copied"
+    return (
+        f"{counted(left, 'offset')} of the source, of what {words}, will not be copied"
+        f"{_kept([row for row in rows if row.keepable])}"
+    )
+
+
+def _kept(rows: Sequence[PartitionStatus]) -> str:
+    """Return how much of what came to the source afterwards is kept aside, for a sentence."""
+    if not rows:
+        return ""
+    left = sum(max(0, row.lag_records - row.kept) for row in rows)
+    if not left:
+        return "; all of it is kept aside, see `towpath salvage ls FILE`"
+    kept = sum(min(row.kept, row.lag_records) for row in rows)
+    told = f"{counted(kept, 'offset')} are kept aside, and " if kept else ""
+    return f"; {told}`towpath salvage keep FILE` keeps them aside"
 
 
 def still_running(books: LinkBooks) -> str:

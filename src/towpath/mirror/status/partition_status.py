@@ -76,6 +76,8 @@ class PartitionStatus:
         before: Source offsets [first, end) from before `records.start`, which are not copied;
             `None` if there are none, or if that was not looked at
             (`mirror/status/before_start.py`).
+        kept: Number of source offsets behind what was copied whose records are in a salvage topic.
+        keepable: Whether what comes to the source can be kept so: clients use the target.
         codes: Codes of `error`, `gaps` and `reason`, each of which `towpath explain` explains.
     """
 
@@ -112,6 +114,8 @@ class PartitionStatus:
     unstable: int = -1
     open: OpenTransaction | None = None
     before: tuple[SourceOffset, SourceOffset] | None = None
+    kept: int = 0
+    keepable: bool = False
 
     @property
     def tp(self) -> TopicPartition:

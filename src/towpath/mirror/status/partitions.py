@@ -15,7 +15,7 @@ from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.set_aside import set_aside
 from towpath.mirror.status.transformed import transformed_status
 from towpath.model.errors import ClusterError
-from towpath.model.nouns import TopicName, TopicPartition
+from towpath.model.nouns import Side, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.trouble import DELETED, RECREATED, recreated_topic_message
 from towpath.runtime.clock import now_ms
@@ -256,7 +256,13 @@ def with_state(row: PartitionStatus, books: LinkBooks) -> PartitionStatus:
     if closed.state in {LinkStage.STOPPED, LinkStage.REMOVED}:
         return replace(row, state=State.STOPPED_BY_HAND)
     is_promoted = closed.state == LinkStage.FAILED_OVER and row.topic in books.promoted
-    return replace(row, state=State.PROMOTED if is_promoted else State.FAILED_OVER)
+    kept = [each.end for each in books.of(row.tp).salvaged if each.side is Side.SOURCE]
+    return replace(
+        row,
+        state=State.PROMOTED if is_promoted else State.FAILED_OVER,
+        kept=max(0, max(kept, default=0) - row.source_end),
+        keepable=closed.state == LinkStage.FAILED_OVER,
+    )
 
 
 def _state(lag: int, error: str, *, started: bool) -> State:

@@ -2,7 +2,7 @@
 
 Records and the mark that they were replayed are written in one transaction, so the cluster has both
 or neither, also where this process is killed at any moment. A replay begins by fencing every
-earlier writer of the link's salvage, and waits until all marks show, so nothing is replayed twice.
+earlier replay of the link, and waits until all marks show, so nothing is replayed twice.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from towpath.ledger.entries import Salvaged
 from towpath.ledger.wishes import Signature
 from towpath.mirror.failback.clusters import BothClusters, OpenCluster
 from towpath.mirror.failback.salvage.format import ReplayedMark, SalvagedRecord
-from towpath.mirror.failback.salvage.topic import ReadSalvage, writer
+from towpath.mirror.failback.salvage.topic import REPLAYING, ReadSalvage, writer
 from towpath.model.errors import ClusterError, RefusedError, StoppedError
 from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 
@@ -175,7 +175,7 @@ class SalvageReplay:
     def _of_side(
         self, cluster: OpenCluster, wanted: Sequence[SalvagedPartition]
     ) -> Iterator[SalvagedPartition]:
-        made = writer(cluster, self._link)
+        made = writer(cluster, self._link, REPLAYING)
         made.begin()
         settle(cluster.admin, cluster.side, {each.place for each in wanted})
         for each in wanted:

@@ -10,22 +10,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 
 from towpath.cluster.data.transaction_writer import TransactionWriter, portions, settle
+from towpath.ledger.entries import Opened
 from towpath.mirror.errors import SalvageDiffersError
 from towpath.mirror.failback.clusters import BothClusters
-from towpath.mirror.failback.divergence import LoneRecords
+from towpath.mirror.failback.divergence import Divergence, LoneRecords
 from towpath.mirror.failback.salvage.format import (
     SalvagedRecord,
     SalvageOrigin,
     salvage_topic,
 )
-from towpath.mirror.failback.salvage.topic import ReadSalvage, prepare, writer
+from towpath.mirror.failback.salvage.topic import SAVING, ReadSalvage, prepare, writer
 from towpath.model.errors import StoppedError
 from towpath.model.nouns import LinkName, Side, TopicId, TopicName, TopicPartition
 from towpath.wire import plain
 
+_POLICY, _COMPACT = "cleanup.policy", "compact"
 _TOGETHER = 10_000
 """Most records in one transaction."""
 _BYTES = 512 << 10
@@ -41,17 +42,44 @@ class Rescue:
         topic_id: The id of their topic.
         partitions: How many partitions that topic has.
         keeper: The partition on the winning cluster whose records stay.
+        compacted: Whether the losing cluster may remove single records of the topic.
     """
 
     own: LoneRecords
     topic_id: TopicId
     partitions: int
     keeper: TopicPartition
+    compacted: bool = False
 
     @property
     def place(self) -> TopicPartition:
         """The partition of the salvage topic."""
         return TopicPartition(salvage_topic(self.keeper.topic), self.keeper.partition)
+
+
+def rescue_of(clusters: BothClusters, one: Divergence, own: LoneRecords, opened: Opened) -> Rescue:
+    """Return what is to be salvaged of a partition.
+
+    Args:
+        clusters: Both clusters.
+        one: Where both sides part.
+        own: The records.
+        opened: How the link copied the partition.
+
+    Raises:
+        ClusterError: The cluster that has them cannot be asked.
+    """
+    cluster, topic = clusters.of(own.side), own.place.topic
+    info = cluster.admin.topics.describe([topic])[topic]
+    policy = cluster.admin.configs.describe([topic]).get(topic, {}).get(_POLICY)
+    is_source = own.side is Side.SOURCE
+    return Rescue(
+        own,
+        opened.source_topic_id if is_source else opened.target_topic_id,
+        len(info.partitions),
+        one.own(own.side.other).place,
+        compacted=policy is not None and _COMPACT in (policy.value or ""),
+    )
 
 
 Show = Callable[[TopicPartition, int], None]
@@ -94,7 +122,7 @@ class Salvage:
         """
         for topic, partitions in _topics(rescues):
             prepare(self._to, topic, partitions)
-        made = writer(self._to, self._link)
+        made = writer(self._to, self._link, SAVING)
         made.begin()
         settle(self._to.admin, self._to.side, {each.place for each in rescues})
         for each in rescues:
@@ -117,14 +145,14 @@ class Salvage:
     def _compare(self, rescue: Rescue) -> int:
         """Compare what is salvaged with what the losing cluster has, record by record.
 
-        What that cluster has deleted meanwhile is counted, and cannot be compared.
+        What that cluster has deleted or compacted meanwhile is counted, and cannot be compared.
         """
         own = rescue.own
         start = self._from.admin.offsets.earliest([own.place]).sure(own.place)
         number = sum(each.record.offset < start for each in self._saved(rescue))
         saved = (each.record for each in self._saved(rescue) if each.record.offset >= start)
         left = self._from.records(own.place, max(own.first, start), own.end)
-        for one, other in zip_longest(left, saved):
+        for one, other in _pairs(left, saved, lone=rescue.compacted):
             if one != other:
                 why = _difference(one, other)
                 raise SalvageDiffersError(str(rescue.place), str(own.place), why)
@@ -163,6 +191,26 @@ def _topics(rescues: Iterable[Rescue]) -> Iterator[tuple[TopicName, int]]:
         topic = each.place.topic
         need[topic] = max(need.get(topic, 0), each.partitions, each.place.partition + 1)
     yield from need.items()
+
+
+def _pairs(
+    left: Iterator[plain.Record], saved: Iterator[plain.Record], *, lone: bool
+) -> Iterator[tuple[plain.Record | None, plain.Record | None]]:
+    """Yield the records of both sides side by side.
+
+    Args:
+        left: Those of the losing cluster.
+        saved: Those of the salvage topic.
+        lone: Whether the losing cluster may have removed single ones, which then count as alike.
+    """
+    one = next(left, None)
+    for other in saved:
+        if lone and (one is None or other.offset < one.offset):
+            yield other, other
+            continue
+        yield one, other
+        one = next(left, None)
+    yield from ((each, None) for each in ([] if one is None else [one, *left]))
 
 
 def _difference(one: plain.Record | None, other: plain.Record | None) -> str:

@@ -25,19 +25,23 @@ _REPLICAS = 3
 _EXISTS = "TOPIC_ALREADY_EXISTS"
 
 
-def transactional_id(link: LinkName) -> str:
-    """Return the transactional id under which a link salvages and replays records.
+SAVING, REPLAYING = "salvage", "replay"
+"""What a writer to salvage topics does; who saves never ends a replay, which may take long."""
+
+
+def transactional_id(link: LinkName, work: str) -> str:
+    """Return the transactional id under which a link salvages or replays records.
 
     It begins as those of its partitions do, so one ACL covers all (docs/rights.md). No partition
     has it: their ids end with a number.
     """
-    return f"towpath.{link}.:salvage"
+    return f"towpath.{link}.:{work}"
 
 
-def writer(cluster: OpenCluster, link: LinkName) -> TransactionWriter:
-    """Return a writer to the salvage topics of a link; `begin` fences all earlier writers."""
+def writer(cluster: OpenCluster, link: LinkName, work: str) -> TransactionWriter:
+    """Return a writer to the salvage topics of a link; `begin` fences those that do the same."""
     timeout = cluster.where.request_timeout
-    return TransactionWriter(cluster.admin, cluster.client, transactional_id(link), timeout)
+    return TransactionWriter(cluster.admin, cluster.client, transactional_id(link, work), timeout)
 
 
 def prepare(cluster: OpenCluster, topic: TopicName, partitions: int) -> None:
