@@ -168,7 +168,7 @@ class GroupSync:
             if (topics := frozenset(tp.topic for tp in each.reads) & left_out)
         }
         moved = self._link.books.moved_groups
-        if not left_out and moved.isdisjoint(source.groups):
+        if not left_out and moved.keys().isdisjoint(source.groups):
             return source
         groups = {
             name: each.only(lambda tp: tp.topic not in left_out)

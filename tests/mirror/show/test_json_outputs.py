@@ -45,6 +45,7 @@ from towpath.mirror.show import history_picture as history
 from towpath.mirror.show.status_json import link_as_json
 from towpath.mirror.show.verify_json import report
 from towpath.mirror.status.known_groups import GroupsStanding
+from towpath.mirror.status.late_members import LateGroup
 from towpath.mirror.status.ledger_lost import LostEntries
 from towpath.mirror.status.losses import LostRecords
 from towpath.mirror.status.partition_status import PartitionStatus, State
@@ -140,6 +141,7 @@ SEEN = LinkStatus(
             kept=True, meant=False, at=AT,
         ),
     ),
+    late=(LateGroup(group="g", members=("app at /10.0.0.1",)),),
     source_gone="it is away",
 )  # fmt: skip
 EMPTY = LinkStatus(link=SHOP, run=None, lease=None, rows=(), failed=())

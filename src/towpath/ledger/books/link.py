@@ -119,8 +119,9 @@ class LinkBooks:
     """Producer ids under which records of the quarantine topic were written to mirror topics."""
     groups: dict[str, SeenGroup] = field(default_factory=dict)
     """Groups as they were seen last, by their names at the source, as far as they were read."""
-    moved_groups: set[str] = field(default_factory=set)
-    """Groups that a gateway has moved to the target: their offsets there are their own."""
+    moved_groups: dict[str, int] = field(default_factory=dict)
+    """Groups that a gateway has moved to the target, and when, in ms since 1970: their offsets
+    there are their own."""
     promoted: set[TopicName] = field(default_factory=set)
     """The topics that gateways moved to the target, and not back under the name of this link."""
     changes: dict[str, RecordChange] = field(default_factory=dict)
@@ -334,10 +335,11 @@ class LinkBooks:
             return
         topics = [TopicName(each.topic) for each in entry.topics]
         if entry.back:
-            self.moved_groups.difference_update(entry.groups)
+            for group in entry.groups:
+                self.moved_groups.pop(group, None)
             self.promoted.difference_update(topics)
         else:
-            self.moved_groups.update(entry.groups)
+            self.moved_groups |= dict.fromkeys(entry.groups, entry.at)
             self.promoted.update(topics)
 
     def _identify(self, entry: LinkIdentity | Created) -> None:

@@ -15,6 +15,7 @@ from towpath.mirror.show.status_shapes import (
     GapJson,
     GroupsJson,
     HolderJson,
+    LateGroupJson,
     LeaseJson,
     MissingEventsJson,
     PartitionJson,
@@ -51,6 +52,10 @@ def link_as_json(seen: LinkStatus, order: SortOrder = SortOrder.NAME) -> StatusJ
         foretold=[_foretold(entry) for entry in seen.foretold],
         at_risk=risks_as_json(seen.at_risk),
         at_risk_unknown={str(name): why for name, why in seen.unforeseen.items()},
+        late_groups=[
+            LateGroupJson(group=each.group, members=[*each.members], error=each.error or None)
+            for each in seen.late
+        ],
         source_gone=seen.source_gone or None,
         failed_steps=[_failed(entry) for entry in seen.failed],
     )

@@ -349,6 +349,17 @@ class FailedStepJson(TypedDict):
 
 
 @shape
+class LateGroupJson(TypedDict):
+    """A group that a gateway has moved to the target, with members at the source."""
+
+    group: str
+    members: list[str]
+    """Client id and host of each."""
+    error: str | None
+    """Why they are not known; null if they are."""
+
+
+@shape
 class StatusJson(TypedDict):
     """Output of `towpath status FILE --output json`."""
 
@@ -371,6 +382,8 @@ class StatusJson(TypedDict):
     at_risk: list[AtRiskJson]
     at_risk_unknown: dict[str, str]
     """By source topic, why it is not known whether the target keeps less."""
+    late_groups: list[LateGroupJson]
+    """Groups that a gateway has moved, and that are still read at the source."""
     source_gone: str | None
     """Why the source could not be asked."""
     failed_steps: list[FailedStepJson]

@@ -21,6 +21,7 @@ from towpath.mirror.status.before_start import with_before_start
 from towpath.mirror.status.deletions import DeletionWatch
 from towpath.mirror.status.foretold import foretold
 from towpath.mirror.status.known_groups import GroupsStanding
+from towpath.mirror.status.late_members import LateGroup, late_members
 from towpath.mirror.status.ledger_lost import LostEntries, lost_entries
 from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.partitions import status
@@ -61,6 +62,7 @@ class LinkStatus:
         at_risk: What the target deletes of it now, as nothing holds it back; only where it was
             looked at (`topics/at_risk.py`).
         unforeseen: Topics of which that is not known, and why; likewise.
+        late: Groups that have moved, and are still read at the source.
         source_gone: Why the source could not be asked, "" if it was; the rows are then what the
             ledger and the target know.
     """
@@ -79,6 +81,7 @@ class LinkStatus:
     foretold: tuple[Foretold, ...] = ()
     at_risk: tuple[AtRisk, ...] = ()
     unforeseen: Mapping[TopicName, str] = field(default_factory=dict)
+    late: tuple[LateGroup, ...] = ()
     source_gone: str = ""
 
 
@@ -139,6 +142,7 @@ class LinkLook:
             groups=GroupsStanding.of(self.config, self.books),
             ids=IdsStanding.of(self.config, self.books.ids),
             foretold=foretold(self.config, self.books),
+            late=() if gone else late_members(self.books.moved_groups, self.source),
             source_gone=gone,
         )
 
