@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 
 from towpath.cli.main import main
 from towpath.ledger.alive import Life, RunLife, this_host
-from towpath.ledger.entries import Session
+from towpath.ledger.entries import LinkStage, LinkState, Session
 from towpath.ledger.rates import Limits
 from towpath.mirror.show.status_json import link_as_json
 from towpath.mirror.show.status_picture import link_picture, picture
@@ -126,6 +126,23 @@ def test_what_a_gateway_promoted_is_called_so() -> None:
     assert any("copied; lag 5 (" in each for each in shown)
     assert "3 offsets of the source, of what was promoted, will not be copied" in shown
     assert moved.why == "payments-0: offsets 10 to 12 not copied when it was promoted"
+
+
+def test_the_state_of_a_promoted_topic_is_called_so_too() -> None:
+    topics = "orders", "refunds"
+    states = tuple(
+        LinkState(
+            link=LinkName("shop"), topic=TopicName(topic), state=LinkStage.FAILED_OVER,
+            since=SINCE, user="ann", host="h1", version="1",
+        )
+        for topic in topics
+    )  # fmt: skip
+    rows = row("orders", State.PROMOTED), row("refunds", State.FAILED_OVER)
+    lines = as_text(link_picture(replace(SEEN, rows=rows, states=states)), 200)
+    assert [line for line in lines if line.startswith("topic ")] == [
+        "topic orders: promoted since 2023-11-15T12:00:00Z, by ann on h1",
+        "topic refunds: failed over since 2023-11-15T12:00:00Z, by ann on h1",
+    ]
 
 
 def test_what_was_stopped_by_hand_is_told_apart_from_lag() -> None:

@@ -89,8 +89,17 @@ class LinkState:
         return self.state != LinkStage.RUNNING
 
     def __str__(self) -> str:
+        return self.told()
+
+    def told(self, *, promoted: bool = False) -> str:
+        """Return the state in words.
+
+        Args:
+            promoted: Whether the topic was promoted, which the ledger keeps as a failover of it.
+        """
         what = f"topic {self.topic}" if self.topic else "link"
-        told = f"{what}: {self.state.replace('_', ' ')} since {readable(self.since)}"
+        named = "promoted" if promoted else self.state.replace("_", " ")
+        told = f"{what}: {named} since {readable(self.since)}"
         told += f", by {self.user} on {self.host}"
         if self.waits_for:
             attempt = f" (attempt {self.attempt})" if self.attempt else ""

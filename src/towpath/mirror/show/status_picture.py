@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from towpath.cli.show.fold import folded
 from towpath.cli.show.grid import Cell, Grid
 from towpath.cli.show.output import line
-from towpath.ledger.entries import FROM_ARCHIVE, FROM_TWIN
+from towpath.ledger.entries import FROM_ARCHIVE, FROM_TWIN, LinkStage
 from towpath.mirror.show import limits
 from towpath.mirror.show.deleted import deleted
 from towpath.mirror.show.states import counts, marked
@@ -18,7 +18,7 @@ from towpath.mirror.status.changed import ChangedParts
 from towpath.mirror.status.cutovers import cutovers, left_at_source
 from towpath.mirror.status.foretold import kept_lines, risk_lines, unforeseen_lines
 from towpath.mirror.status.open_transaction import oldest
-from towpath.mirror.status.partition_status import PartitionStatus
+from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.set_aside import summed as summed_aside
 from towpath.mirror.status.totals import SortOrder, Totals, ordered, totals
 from towpath.mirror.status.transformed import DROPPED, LOST, MODE, READ
@@ -35,13 +35,21 @@ _SPARE = ("target", "mode", "written to", "lag time", "target end")
 _UNKNOWN = "?"
 
 
+def _states(seen: LinkStatus) -> Iterator[str]:
+    """Yield the states of the link and of its topics; those of promoted topics as such."""
+    promoted = {row.topic for row in seen.rows if row.state is State.PROMOTED}
+    for each in seen.states:
+        is_moved = each.state == LinkStage.FAILED_OVER and each.topic in promoted
+        yield each.told(promoted=is_moved)
+
+
 def link_picture(
     seen: LinkStatus, order: SortOrder = SortOrder.TROUBLE, most: int | None = None
 ) -> RenderableType:
     """Return the status of a link for people, with a limited number of partitions."""
     lines = [f"step {e.do} {e.name} failed at {readable(e.at)}: {e.error}" for e in seen.failed]
     lines += lease_lines(seen.lease)
-    lines += map(str, seen.states)
+    lines += _states(seen)
     lines += map(str, seen.pauses)
     lines += filter(None, (cutovers(seen.rows), left_at_source(seen.rows)))
     lines += map(str, seen.late)
