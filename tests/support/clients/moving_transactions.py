@@ -34,8 +34,9 @@ class Transactions:
         committed: Each transaction that a producer committed, by its transactional id.
         aborted: Those that it aborted.
         waits: How long each transaction took, in seconds.
-        session: Seconds for which a member may be silent before its coordinator drops it. Behind a
-            longer silence a transaction that it has open cannot commit its offsets.
+        session: Seconds for which a member may be silent before its coordinator drops it, where a
+            program is given no `session.timeout.ms`. Behind a longer silence a transaction that it
+            has open cannot commit its offsets.
         interrupted: What programs were told of such transactions, which they began anew.
     """
 
@@ -151,6 +152,7 @@ class Transactions:
     ) -> None:
         producer, number = self.producer(name), 0
         consumer = self.consumer(group, inputs, **more)
+        session = float(more.get("session.timeout.ms", 1000 * self.session)) / 1000
         heard = time.monotonic()
         while True:
             is_last = self._over.is_set()
@@ -163,10 +165,7 @@ class Transactions:
             try:
                 self.processed(producer, consumer, found, output)
             except KafkaException as error:
-                if (
-                    time.monotonic() - heard < self.session
-                    or not error.args[0].txn_requires_abort()
-                ):
+                if time.monotonic() - heard < session or not error.args[0].txn_requires_abort():
                     raise
                 self.interrupted.append(f"{name}: {error}")
                 producer.abort_transaction(60)
