@@ -39,11 +39,10 @@ from towpath.mirror.failback.failback_plan import (
     borders,
     due,
     require_same_answer,
-    salvaged,
 )
 from towpath.mirror.failback.request import FailbackReport, FailbackRequest
-from towpath.mirror.failback.salvage.salvage import Salvage, rescue_of
 from towpath.mirror.failback.salvage.unfinished import unfinished
+from towpath.mirror.failback.salvaging import save
 from towpath.mirror.failback.scope import gone_back, is_whole, part_of, require_over
 from towpath.mirror.twin import require_no_twin
 from towpath.model.errors import ConfigError, ConfigProblem, StoppedError
@@ -199,30 +198,17 @@ class _Failback:
         return any_
 
     def _save(self, side: Side, losers: Sequence[tuple[Divergence, LoneRecords]]) -> None:
-        link, total = self._link, sum(own.most for _, own in losers)
-        done: dict[TopicPartition, int] = {}
+        def told(number: int, total: int) -> None:
+            self._asked.told("salvaging", number, total)
 
-        def show(tp: TopicPartition, number: int) -> None:
-            done[tp] = number
-            self._asked.told("salvaging", sum(done.values()), total)
-
-        salvage = Salvage(
-            link.name, self._clusters, side, hold=self._hold, stop=self._asked.stop, show=show
-        )
-        rescues = {}
-        for one, own in losers:
-            opened = link.books.of(one.tp).opened
-            assert opened is not None  # noqa: S101  # it was looked at
-            rescues[one.tp] = rescue_of(self._clusters, one, own, opened)
-        saved = salvage.save([*rescues.values()])
-        at = now_ms()
+        saved = save(
+            self._link, self._clusters, side, losers,
+            told=told, stop=self._asked.stop, hold=self._hold,
+        )  # fmt: skip
         entries: list[Entry] = []
-        for one, _ in losers:
-            rescue = rescues[one.tp]
-            entry = salvaged(
-                link.name, one, rescue.own, saved[rescue.own.place], rescue.place.topic, at
-            )
-            cut = one.cut_behind(rescue.own.end, at) if side is Side.TARGET else one.cut_back(at)
+        for (one, own), entry in zip(losers, saved, strict=True):
+            at = entry.at
+            cut = one.cut_behind(own.end, at) if side is Side.TARGET else one.cut_back(at)
             entries += [entry, *([cut] if cut else [])]
         self._append(entries)
 

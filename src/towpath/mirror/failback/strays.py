@@ -17,19 +17,16 @@ from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.wishes import read_begun
 from towpath.mirror.failback.clusters import BothClusters, both_clusters
-from towpath.mirror.failback.divergence import Divergence, LoneRecords
 from towpath.mirror.failback.divergence_search import look
-from towpath.mirror.failback.failback_plan import salvaged
 from towpath.mirror.failback.salvage.replay import (
     SalvagedPartition,
     of_topics,
     salvaged_partitions,
 )
 from towpath.mirror.failback.salvage.replay import look as look_at
-from towpath.mirror.failback.salvage.salvage import Salvage, rescue_of
+from towpath.mirror.failback.salvaging import save
 from towpath.mirror.failback.scope import part_of
 from towpath.model.nouns import Side, TopicName, TopicPartition
-from towpath.runtime.clock import now_ms
 from towpath.settings import LinkConfig
 
 
@@ -98,7 +95,10 @@ def _kept(link: OpenLink, clusters: BothClusters, wish: KeepWish) -> tuple[int, 
     found = look(clusters, part, link.ledger)
     due = [(one, own) for one in found.partitions if (own := one.unsaved(Side.SOURCE)).any]
     if due:
-        count = _save(link, clusters, due, wish)
+        entries = save(link, clusters, Side.SOURCE, due, told=wish.told, stop=wish.stop)
+        link.ledger.append(entries)
+        link.read()
+        count = sum(each.records for each in entries)
         link.events.tell(What.STRAYS_KEPT, records=count)
     else:
         count = 0
@@ -130,32 +130,3 @@ def _over(link: OpenLink) -> Mapping[TopicName, LinkState]:
         for topic, each in link.books.states.items()
         if each.state == LinkStage.FAILED_OVER and topic not in link.books.stopped
     }
-
-
-def _save(
-    link: OpenLink,
-    clusters: BothClusters,
-    due: list[tuple[Divergence, LoneRecords]],
-    wish: KeepWish,
-) -> int:
-    """Copy records, and write to the ledger where they are; return how many."""
-    total, done = sum(own.most for _, own in due), dict[TopicPartition, int]()
-
-    def show(tp: TopicPartition, number: int) -> None:
-        done[tp] = number
-        wish.told(sum(done.values()), total)
-
-    rescues = {}
-    for one, own in due:
-        opened = link.books.of(one.tp).opened
-        assert opened is not None  # noqa: S101  # it was looked at
-        rescues[one.tp] = rescue_of(clusters, one, own, opened)
-    salvage = Salvage(link.name, clusters, Side.SOURCE, stop=wish.stop, show=show)
-    saved, at = salvage.save([*rescues.values()]), now_ms()
-    entries = [
-        salvaged(link.name, one, own, saved[own.place], rescues[one.tp].place.topic, at)
-        for one, own in due
-    ]
-    link.ledger.append(entries)
-    link.read()
-    return sum(saved.values())

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from towpath.cluster.data.transaction_writer import TransactionWriter, portions, settle
-from towpath.ledger.entries import Opened
 from towpath.mirror.errors import SalvageDiffersError
 from towpath.mirror.failback.clusters import BothClusters
-from towpath.mirror.failback.divergence import Divergence, LoneRecords
+from towpath.mirror.failback.divergence import LoneRecords
 from towpath.mirror.failback.salvage.format import (
     SalvagedRecord,
     SalvageOrigin,
@@ -26,7 +25,6 @@ from towpath.model.errors import StoppedError
 from towpath.model.nouns import LinkName, Side, TopicId, TopicName, TopicPartition
 from towpath.wire import plain
 
-_POLICY, _COMPACT = "cleanup.policy", "compact"
 _TOGETHER = 10_000
 """Most records in one transaction."""
 _BYTES = 512 << 10
@@ -55,31 +53,6 @@ class Rescue:
     def place(self) -> TopicPartition:
         """The partition of the salvage topic."""
         return TopicPartition(salvage_topic(self.keeper.topic), self.keeper.partition)
-
-
-def rescue_of(clusters: BothClusters, one: Divergence, own: LoneRecords, opened: Opened) -> Rescue:
-    """Return what is to be salvaged of a partition.
-
-    Args:
-        clusters: Both clusters.
-        one: Where both sides part.
-        own: The records.
-        opened: How the link copied the partition.
-
-    Raises:
-        ClusterError: The cluster that has them cannot be asked.
-    """
-    cluster, topic = clusters.of(own.side), own.place.topic
-    info = cluster.admin.topics.describe([topic])[topic]
-    policy = cluster.admin.configs.describe([topic]).get(topic, {}).get(_POLICY)
-    is_source = own.side is Side.SOURCE
-    return Rescue(
-        own,
-        opened.source_topic_id if is_source else opened.target_topic_id,
-        len(info.partitions),
-        one.own(own.side.other).place,
-        compacted=policy is not None and _COMPACT in (policy.value or ""),
-    )
 
 
 Show = Callable[[TopicPartition, int], None]
