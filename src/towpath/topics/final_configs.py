@@ -7,7 +7,7 @@ so for ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from towpath.cluster.metadata import non_default
 from towpath.ledger.link import OpenLink
@@ -18,8 +18,8 @@ from towpath.topics.owned import ours_of
 _DEFAULT = "the default"
 
 
-def set_final(link: OpenLink, topics: Iterable[TopicName]) -> list[Reason]:
-    """Set the configs that a link still holds back from topics; return those that could not be.
+def set_final(link: OpenLink, topics: Iterable[TopicName]) -> dict[TopicName, Reason]:
+    """Set the configs that a link still holds back from topics; return where that failed, and why.
 
     Args:
         link: The link that copied them, with its books read.
@@ -33,18 +33,22 @@ def set_final(link: OpenLink, topics: Iterable[TopicName]) -> list[Reason]:
     ours = ours_of(link.books, {name: info.id for name, info in found.items() if not info.error})
     held = [name for name in found if ours.held.get(name)]
     if not held:
-        return []
+        return {}
     there = target.configs.describe(held)
     waiting = {name: ours.waiting(name, non_default(each)) for name, each in there.items()}
     changes = {name: configs for name, configs in waiting.items() if configs}
     made = target.configs.change_all(changes).failed if changes else {}
-    return [*_left(ours.held, {**there.failed, **made})]
+    return _left(ours.held, {**there.failed, **made})
 
 
 def _left(
     changes: Mapping[TopicName, Mapping[str, str | None]], failed: Mapping[TopicName, object]
-) -> Iterator[Reason]:
-    """Yield a reason for each topic that keeps what was held back."""
+) -> dict[TopicName, Reason]:
+    """Return the topics that keep what was held back, each with the reason."""
+    found = {}
     for topic, why in failed.items():
         wanted = ", ".join(f"{key}={value or _DEFAULT}" for key, value in changes[topic].items())
-        yield Reason.of(ReasonCode.PROMOTE_CONFIGS, topic=str(topic), configs=wanted, why=str(why))
+        found[topic] = Reason.of(
+            ReasonCode.PROMOTE_CONFIGS, topic=str(topic), configs=wanted, why=str(why)
+        )
+    return found

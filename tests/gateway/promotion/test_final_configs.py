@@ -52,10 +52,10 @@ def test_what_the_target_refuses_to_set_is_named(
         with monkeypatch.context() as patched:
             answers = Answers[TopicName, float]({}, {topic: why})
             patched.setattr(ConfigAdmin, "change_all", lambda _, __: answers)
-            (reason,) = set_final(found, [topic])
+            (reason,) = set_final(found, [topic]).values()
         assert reason.code is ReasonCode.PROMOTE_CONFIGS
         assert f"topic {topic} has moved without configs" in str(reason)
         assert "retention.ms=86400000" in str(reason)
-        assert set_final(found, [topic]) == []
+        assert set_final(found, [topic]) == {}
         assert topic_config(link.target.bootstrap, topic, "retention.ms") == "86400000"
-        assert set_final(found, [topic]) == [], "nothing is held back any more"
+        assert set_final(found, [topic]) == {}, "nothing is held back any more"

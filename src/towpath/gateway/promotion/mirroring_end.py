@@ -85,7 +85,7 @@ def close_topics(link: OpenLink, record: Promoted) -> ClosedTopics:
         write_states(link, ended)
     except TowpathError as error:
         return ClosedTopics([_trouble(f"stop its run; {error}")], again=True)
-    return ClosedTopics([*map(_trouble, unfenced), *unset])
+    return ClosedTopics([*map(_trouble, unfenced), *unset.values()])
 
 
 def _cuts(

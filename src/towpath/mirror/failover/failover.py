@@ -34,7 +34,6 @@ from towpath.mirror.mm2.publish import publishing
 from towpath.mirror.twin import require_no_twin
 from towpath.model.amounts import shortened
 from towpath.model.errors import ClusterError, StoppedError
-from towpath.model.nouns import TopicName
 from towpath.runtime.clock import now_ms
 from towpath.settings import LinkConfig
 from towpath.topics.final_configs import set_final
@@ -123,8 +122,8 @@ class _Failover:
                     f" {error}"
                 )
             return
-        report.unset = {TopicName(str(dict(each.values)["topic"])) for each in unset}
-        report.missing += map(str, unset)
+        report.unset = {*unset}
+        report.missing += map(str, unset.values())
 
     def _groups(self, report: FailoverReport) -> None:
         """Write the groups, and read them back."""
