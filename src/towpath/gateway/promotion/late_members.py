@@ -5,15 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
 
-from towpath.cluster.admin.groups.members import GroupMember
+from towpath.cluster.admin.groups.members import LINGERS, GroupMember
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.model.reasons import Reason, ReasonCode
 
 _EVERY = 10.0
 """Seconds after which the source is looked at again."""
-_LINGERS = 300.0
-"""Seconds after the first look at a moved group for which its members of before may still be there:
-their coordinator drops them by their session timeout."""
 _NAMED = 5
 
 
@@ -46,11 +43,9 @@ class LateMembers:
         if not moved:
             self._joined.look(moved, {})
             return []
-        listed = groups.listed().groups
-        busy = [each for name, each in listed.items() if name in moved and each.has_members]
         found = {
             group.name: {each.id: each for each in part}
-            for group, part in groups.members(busy).items()
+            for group, part in groups.members_of(moved).items()
         }
         # Where clients read mirrors, no member came to the source through a gateway.
         new = self._joined.look(moved, found, empty_before=reads_there)
@@ -113,7 +108,7 @@ class JoinedLate:
     def _late(self, group: str, members: Iterable[str], now: float) -> Iterable[str]:
         since, there = self._known[group]
         for each in members:
-            if (group, each) not in self._told and (each not in there or now - since > _LINGERS):
+            if (group, each) not in self._told and (each not in there or now - since > LINGERS):
                 yield each
 
     def told(self, late: Mapping[str, Iterable[str]]) -> None:

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from towpath.cluster.admin import Admin
+from towpath.cluster.admin.groups.members import LINGERS
 from towpath.model.amounts import counted, shortened
 from towpath.model.errors import ClusterError
 from towpath.runtime.clock import now_ms
 
-_LINGER = 300_000
-"""Milliseconds after a move for which members of before may still be there: their coordinator drops
-them by their session timeout."""
 _NAMED = 5
 
 
@@ -47,15 +45,13 @@ def late_members(moved: Mapping[str, int], source: Admin) -> tuple[LateGroup, ..
         moved: When each moved, in ms since 1970. One that has moved a moment ago is left out.
         source: The source.
     """
-    due = {name for name, at in moved.items() if now_ms() - at > _LINGER}
+    due = {name for name, at in moved.items() if now_ms() - at > 1000 * LINGERS}
     if not due:
         return ()
     try:
-        listing = source.groups.listed()
+        found = source.groups.members_of(due)
     except ClusterError as error:
         return tuple(LateGroup(group=name, error=str(error)) for name in sorted(due))
-    busy = [each for name, each in listing.groups.items() if name in due and each.has_members]
-    found = source.groups.members(busy)
     late = [
         LateGroup(group=group.name, members=tuple(map(str, members)))
         for group, members in found.items()

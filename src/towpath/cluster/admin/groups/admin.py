@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from kafka.protocol.consumer import OffsetFetchRequest
 
@@ -98,6 +98,17 @@ class GroupAdmin:
     def members(self, groups: Iterable[GroupState]) -> Members:
         """Return the members of groups of any type."""
         return members(self._control, groups, self._deadline())
+
+    def members_of(self, names: Container[str]) -> Members:
+        """Return the members of those of these groups that have any.
+
+        Raises:
+            ClusterError: No broker can be asked.
+        """
+        listing = self.listed().groups
+        return self.members(
+            [each for name, each in listing.items() if name in names and each.has_members]
+        )
 
     def leave(
         self, members: Mapping[GroupState, Iterable[str]]

@@ -16,6 +16,10 @@ from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup
 from towpath.runtime.deadline import Deadline
 
+LINGERS = 300.0
+"""Seconds for which members that went elsewhere without a word may still be there: their
+coordinator drops them by their session timeout."""
+
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
