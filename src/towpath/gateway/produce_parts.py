@@ -13,12 +13,13 @@ from towpath.gateway.frame_walks import FrameWalk
 from towpath.gateway.frames import FrameError
 
 _FLEXIBLE = 9
-_MAGIC_AT, _ATTRIBUTES_AT, _PRODUCER_AT, _LEAST = 16, 21, 43, 61
+_MAGIC_AT, _ATTRIBUTES_AT, _LEAST = 16, 21, 61
+PRODUCER_AT = 43
+"""Where the producer id of a batch stands, before its epoch and first sequence."""
 _LENGTH, _PRODUCER, _SHORT = struct.Struct(">i"), struct.Struct(">q"), struct.Struct(">h")
 _LENGTH_AT, _OVERHEAD = 8, 12
 _MAGIC = 2
-TRANSACTIONAL = 1 << 4
-"""The attribute of a batch that is part of a transaction."""
+_TRANSACTIONAL = 1 << 4
 
 
 class ProducePart(NamedTuple):
@@ -80,11 +81,25 @@ def _walked(walk: FrameWalk) -> Iterator[ProducePart]:
 
 def _identity(records: memoryview | bytearray) -> tuple[int, bool]:
     """Return the producer of a record batch, and whether it is part of a transaction."""
+    require_one_batch(records)
+    (producer,) = _PRODUCER.unpack_from(records, PRODUCER_AT)
+    return producer, is_transactional(records)
+
+
+def require_one_batch(records: bytes | bytearray | memoryview) -> None:
+    """Raise unless the records of a partition are one batch of today's format.
+
+    Raises:
+        FrameError: They are not.
+    """
     if len(records) < _LEAST or records[_MAGIC_AT] != _MAGIC:
         raise FrameError("a Produce request without a record batch")
     (length,) = _LENGTH.unpack_from(records, _LENGTH_AT)
     if length + _OVERHEAD != len(records):
         raise FrameError("a Produce request of several batches for a partition")
+
+
+def is_transactional(records: bytes | bytearray | memoryview) -> bool:
+    """Return whether a batch is part of a transaction."""
     (attributes,) = _SHORT.unpack_from(records, _ATTRIBUTES_AT)
-    (producer,) = _PRODUCER.unpack_from(records, _PRODUCER_AT)
-    return producer, bool(attributes & TRANSACTIONAL)
+    return bool(attributes & _TRANSACTIONAL)

@@ -14,14 +14,11 @@ from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from towpath.gateway.cut_table import Place, SentBatch
 from towpath.gateway.frames import FrameError
-from towpath.gateway.produce_parts import TRANSACTIONAL
+from towpath.gateway.produce_parts import PRODUCER_AT, is_transactional, require_one_batch
 from towpath.gateway.producer_eras import canonical
 from towpath.gateway.recoding import decoded
 
-_MAGIC_AT, _ATTRIBUTES_AT = 16, 21
 _PRODUCER = struct.Struct(">qhii")
-_PRODUCER_AT = 43
-_LEAST = 61
 
 
 def opened(frame: bytes | bytearray, version: int) -> Any:
@@ -66,14 +63,9 @@ def batch(records: bytes) -> SentBatch:
     Raises:
         FrameError: It is not one batch of today's format.
     """
-    if len(records) < _LEAST or records[_MAGIC_AT] != 2:
-        raise FrameError("a Produce request without a record batch")
-    (length,) = struct.unpack_from(">i", records, 8)
-    if length + 12 != len(records):
-        raise FrameError("a Produce request of several batches for a partition")
-    producer, epoch, sequence, count = _PRODUCER.unpack_from(records, _PRODUCER_AT)
-    (attributes,) = struct.unpack_from(">h", records, _ATTRIBUTES_AT)
-    if attributes & TRANSACTIONAL:
+    require_one_batch(records)
+    producer, epoch, sequence, count = _PRODUCER.unpack_from(records, PRODUCER_AT)
+    if is_transactional(records):
         return SentBatch(producer, epoch, sequence, count, transactional=True)
     return SentBatch(canonical(producer), epoch, sequence, count)
 
