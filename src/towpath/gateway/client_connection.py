@@ -30,7 +30,7 @@ from towpath.gateway.frames import (
 from towpath.gateway.gateway_counts import ConnectionCounts
 from towpath.gateway.leaving_clients import ClientName
 from towpath.gateway.passing_requests import PassingRule, passing
-from towpath.gateway.recoding import LATE, LateAnswer
+from towpath.gateway.recoding import LATE, Change, LateAnswer
 from towpath.gateway.request_steps import RequestStep, Sent
 from towpath.gateway.retiring import Retiring
 from towpath.gateway.routes import BrokerPlace
@@ -179,20 +179,12 @@ class ClientConnection(asyncio.Protocol):
             return 0
         leg, end = self._leg(self.home), found[-1].end
         for version, correlation, _ in found:
-            due = _Due(_PASSES, version, left=1)
+            due = _Due(_PASSES, version, [None], 1)
             self._due.append(due)
-            leg.expect(correlation, partial(self._passed, due), writes=True)
+            leg.expect(correlation, partial(self._answered, due, 0, None), writes=True)
         self._told.counts.requests += len(found)
         leg.write(data[:end])
         return end
-
-    def _passed(self, due: _Due, frame: bytearray | None) -> None:
-        """Take the answer to a request that passed."""
-        due.left = 0
-        if frame is None:
-            self.end("")
-        due.whole = frame
-        self._give()
 
     @property
     def is_served(self) -> bool:
@@ -361,10 +353,7 @@ class ClientConnection(asyncio.Protocol):
             raise FrameError(why) from error
 
     def _send(self, due: _Due, number: int, sent: Sent, asked: Head) -> None:
-        def answered(frame: bytearray | None) -> None:
-            self._answered(due, number, sent, frame)
-
-        begun = None
+        answered, begun = partial(self._answered, due, number, sent.change), None
         if isinstance(sent.change, FetchChange) and due.step.join is None:
             begun = partial(self._begun, due, sent.change)
         leg = self._leg(sent.place)
@@ -399,14 +388,16 @@ class ClientConnection(asyncio.Protocol):
             leg = self._legs[place] = self._connect(self, place)
         return leg
 
-    def _answered(self, due: _Due, number: int, sent: Sent, frame: bytearray | None) -> None:
+    def _answered(
+        self, due: _Due, number: int, change: Change | None, frame: bytearray | None
+    ) -> None:
         """Take an answer of a broker, and hand on what is whole.
 
         Raises:
             FrameError: It is no such answer.
         """
-        if frame is not None and sent.change is not None and not self._is_over:
-            due.answers[number] = sent.change(frame, due.version)
+        if frame is not None and change is not None and not self._is_over:
+            due.answers[number] = change(frame, due.version)
         else:
             due.answers[number] = frame
         due.left -= 1
