@@ -24,7 +24,7 @@ from tests.support.clients.moving_java import JavaTraffic, configs_of
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 from tests.support.network.proxy import Proxy
 from towpath.dev import ports
 
@@ -98,7 +98,7 @@ def test_librdkafka_clients_are_taken_over_beside_a_second_gateway(
 
     try:
         begin(0)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         for proxy in proxies:
             proxy.close()
         served(link)

@@ -15,7 +15,7 @@ from tests.support.clients.moving_transactions import (
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 from tests.support.network.proxy import Proxy
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(900)]
@@ -45,7 +45,7 @@ def test_running_java_transactions_come_and_move(gateway_link: Link, here: Here)
                 len(each.numbers("COMMITTED")) > count + 3
                 for each, count in zip(every, known, strict=True)
             ),
-            f"transactions go on: {[each.failures for each in every]}",
+            lambda: f"transactions go on: {[each.failures for each in every]}",
             120,
         )
 
@@ -53,7 +53,7 @@ def test_running_java_transactions_come_and_move(gateway_link: Link, here: Here)
         for each in every:
             each.start(bootstrap)
         go_on()
-        wait_until(lambda: end(link.target, output) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, output, 20, run)
         address.close()
         served(link)
         go_on()
@@ -85,7 +85,7 @@ def test_running_librdkafka_transactions_come_and_move(gateway_link: Link, here:
     try:
         traffic.write(writer, inputs)
         traffic.go_on(writer)
-        wait_until(lambda: end(link.target, inputs) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, inputs, 20, run)
         address.close()
         served(link)
         traffic.go_on(writer)

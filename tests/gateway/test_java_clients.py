@@ -8,8 +8,8 @@ from tests.support.clients.gateways import promoted, reverted, served, turned_ro
 from tests.support.clients.moving import PARTITIONS
 from tests.support.clients.moving_java import JavaTraffic, configs_of
 from tests.support.here import Here
-from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.kafka import create_topic
+from tests.support.links import Link, end, wait_for_end
 
 BOTH = ["classic", "consumer"]
 CLIENTS = [("3.9.2", ["classic"]), ("4.1.2", BOTH), ("4.4.0", BOTH)]
@@ -29,12 +29,12 @@ def test_java_clients_move_and_come_back_without_an_error(
     clients = JavaTraffic(folder, version, topic, groups)
     try:
         clients.start(bootstrap)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         there = promoted(here, link)
         begun = end(link.source, topic)
         clients.go_on()
         run = turned_round(link)
-        wait_until(lambda: end(link.source, topic) > begun + 20, f"it copies back: {run.said}", 240)
+        wait_for_end(link.source, topic, begun + 20, run)
         back = reverted(here, link)
         clients.go_on()
         sent = clients.end()

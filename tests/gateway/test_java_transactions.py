@@ -14,7 +14,7 @@ from tests.support.clients.moving_transactions import (
 )
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 
@@ -67,7 +67,7 @@ def test_java_transactions_move_and_come_back_without_an_error(
         for each in every:
             each.start(bootstrap)
         go_on()
-        wait_until(lambda: end(link.target, output) > 5, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, output, 5, run)
         done = promoted(here, link)
         go_on()
         gateway.kill9()
@@ -75,7 +75,7 @@ def test_java_transactions_move_and_come_back_without_an_error(
         go_on()
         begun = end(link.source, output)
         run = turned_round(link)
-        wait_until(lambda: end(link.source, output) > begun, f"it copies back: {run.said}", 240)
+        wait_for_end(link.source, output, begun, run)
         back = reverted(here, link)
         go_on()
         gateway.kill9()

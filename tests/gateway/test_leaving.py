@@ -11,7 +11,7 @@ from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.clients.moving_java import JavaTraffic, configs_of
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, wait_for_end
 from tests.support.pages.scrape import Scrape
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(900)]
@@ -48,7 +48,7 @@ def test_java_clients_leave_and_need_no_gateway(
     clients = JavaTraffic(link.folder, version, topic, groups, SHORT)
     try:
         clients.start(bootstrap)
-        wait_until(lambda: end(link.target, topic) > 20, lambda: f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         promoted(here, link)
         clients.go_on()
         wait_until(lambda: all_left(link), lambda: f"all leave: {gateway.said}", 180)
@@ -71,7 +71,7 @@ def test_librdkafka_clients_leave_and_need_no_gateway(gateway_link: Link, here: 
     try:
         classic, new = begin_clients(traffic, link.name)
         wait_until(lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]), "all read", 60)
-        wait_until(lambda: end(link.target, topic) > 20, lambda: f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         promoted(here, link)
         go_on(traffic, classic, new)
         wait_until(lambda: all_left(link), lambda: f"all leave: {gateway.said}", 180)

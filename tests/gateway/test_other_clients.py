@@ -14,7 +14,7 @@ from tests.support.clients.moving import PARTITIONS
 from tests.support.clients.others.programs import OtherClient, go_on, require_whole
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 from towpath.runtime.clock import now_ms
 
 Configs = Mapping[str, str]
@@ -188,7 +188,7 @@ def test_clients_move_and_come_back_without_an_error(
         for each in readers:
             each.start(link.gateway.split("'")[1])
         go_on(*readers)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         spans = [now_ms()]
         there = promoted(here, link)
         begun = end(link.source, topic)
@@ -203,7 +203,7 @@ def test_clients_move_and_come_back_without_an_error(
         spans.append(now_ms())
         plain = producers.begin(*library.plain)
         run = turned_round(link)
-        wait_until(lambda: end(link.source, topic) > begun + 20, f"it copies back: {run.said}", 240)
+        wait_for_end(link.source, topic, begun + 20, run)
         back = reverted(here, link)
         go_on(*readers)
         spans.append(now_ms())
@@ -211,7 +211,9 @@ def test_clients_move_and_come_back_without_an_error(
         total = sum(producers.sent.values())
         wait_until(
             lambda: all(len(_read(each)) >= total for each in groups.values()),
-            f"all {total} are read: { {name: len(_read(each)) for name, each in groups.items()} }",
+            lambda: (
+                f"all {total} are read: {[(k, len(_read(each))) for k, each in groups.items()]}"
+            ),
             120,
         )
         for each in readers:

@@ -37,7 +37,7 @@ def test_a_link_is_created_shown_and_promoted_over_http(gateway_link: Link) -> N
     )
     service = Program(link.folder, *arguments, env={"HTTP_TOKEN": TOKEN}, name="http")
     link.programs.append(service)
-    wait_until(lambda: "listening on" in service.said, f"it listens: {service.said}", 60)
+    wait_until(lambda: "listening on" in service.said, lambda: f"it listens: {service.said}", 60)
     of = f"/links/{link.name}"
     with httpx.Client(
         base_url=f"http://{listen}", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=120

@@ -20,7 +20,7 @@ from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.copying.inside import RunInside
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 from tests.support.program import Program
 from towpath.mirror.failback.failback import failback
 from towpath.mirror.failback.request import FailbackRequest
@@ -40,7 +40,7 @@ def test_clients_that_read_from_the_target_go_back_and_forth_again(
     traffic = Traffic(link.gateway.split("'")[1], topic)
     classic, new, late = (f"{link.name}-{each}" for each in ("classic", "new", "late"))
     try:
-        wait_until(lambda: end(link.target, topic) >= 0, f"the run finds it: {run.said}", 240)
+        wait_for_end(link.target, topic, -1, run)
         for number in range(2):
             traffic.write(number)
         traffic.join(classic, **OFTEN)
@@ -51,7 +51,7 @@ def test_clients_that_read_from_the_target_go_back_and_forth_again(
         run.stop()
         left = end(link.source, topic)
         back = turned_round(link)
-        wait_until(lambda: end(link.source, topic) > left + 20, f"it copies back: {back.said}", 240)
+        wait_for_end(link.source, topic, left + 20, back)
         part = here("revert", str(link.file), "--topics", f"{topic}-other", "-o", "json")
         assert part.json["state"] == "refused", part.said
         reverted(here, link)
@@ -95,8 +95,8 @@ def forth_again(
     gateway.stop()
     gateway = Program(link.folder, "gateway", str(file), name="gateway-again")
     link.programs.append(gateway)
-    wait_until(lambda: "listening on" in gateway.said, f"it listens: {gateway.said}", 60)
-    wait_until(lambda: end(link.target, topic) > known + 20, f"it copies: {again.said}", 120)
+    wait_until(lambda: "listening on" in gateway.said, lambda: f"it listens: {gateway.said}", 60)
+    wait_for_end(link.target, topic, known + 20, again)
     groups = ",".join(f"{link.name}-{each}" for each in ("classic", "new", "late"))
 
     def moved(*more: str) -> bool:

@@ -107,7 +107,9 @@ def test_a_client_moves_through_one_port(
     try:
         for _ in range(10):
             sent()
-        wait_until(lambda: end(link.target, topic) == 10, f"the run copies: {run.said}", 120)
+        wait_until(
+            lambda: end(link.target, topic) == 10, lambda: f"the run copies: {run.said}", 120
+        )
         promoted(here, link)
         wait_until(lambda: sent() and len(asked_for()) == 2, "it finds the target's broker", 60)
         sent()

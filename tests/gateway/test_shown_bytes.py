@@ -104,7 +104,9 @@ def behind(
     )
     program = Program(tmp_path, "gateway", str(file), name="gateway")
     try:
-        wait_until(lambda: "listening on" in program.said, f"it listens: {program.said}", 60)
+        wait_until(
+            lambda: "listening on" in program.said, lambda: f"it listens: {program.said}", 60
+        )
         ident = _topic_id(of.bootstrap, topic)
         yield Behind(
             topic, ident, new_name("g"), of, tuple(numbers), frozenset(nodes),

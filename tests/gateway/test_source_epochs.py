@@ -35,7 +35,9 @@ def test_leader_epochs_of_the_source_hinder_nobody(
         )
         program = Program(tmp_path, "gateway", str(file), name="gateway")
         try:
-            wait_until(lambda: "listening on" in program.said, f"it listens: {program.said}", 60)
+            wait_until(
+                lambda: "listening on" in program.said, lambda: f"it listens: {program.said}", 60
+            )
             records = [Record(b"k", b"%d" % number) for number in range(100)]
             produce(listen, topic, records, {"enable.idempotence": True})
             assert len(consume(listen, topic, [0])) == 100

@@ -18,7 +18,7 @@ from tests.support.clients.gateways import (
 )
 from tests.support.here import Here
 from tests.support.kafka import consume, create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 PARTITIONS, _WRITES = 2, 35
@@ -149,11 +149,7 @@ def test_a_streams_application_moves_and_comes_back(
         application.go_on(link.target.bootstrap)
         begun = end(link.source, application.counts)
         run = turned_round(link)
-        wait_until(
-            lambda: end(link.source, application.counts) > begun,
-            lambda: f"it copies back: {run.said}",
-            240,
-        )
+        wait_for_end(link.source, application.counts, begun, run)
         back = reverted(here, link)
         application.go_on(link.source.bootstrap)
         application.end(link.source.bootstrap)

@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, TopicPartition
 from tests.support.clients.gateways import all_read, ends_of, go_on, promoted, served
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.here import Here
-from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.kafka import create_topic
+from tests.support.links import Link, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 OFTEN = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
@@ -35,7 +35,7 @@ def test_groups_move_once_nobody_reads_at_the_source_and_topics_later(
         old[1].join(new, **{"group.protocol": "consumer"})
         go_on(old[0], classic)
         go_on(old[1], new)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         gateway = served(link)
         traffic.write(1)
         traffic.join(classic, **OFTEN)

@@ -11,7 +11,7 @@ from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.clients.moving_java import MovingClient, configs_of
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 
@@ -20,7 +20,7 @@ def read_on(*readers: MovingClient) -> None:
     known = {each.name: len(each.read) for each in readers}
     wait_until(
         lambda: all(len(each.read) > known[each.name] + 50 for each in readers),
-        f"members read on: {[each.failures for each in readers]}",
+        lambda: f"members read on: {[each.failures for each in readers]}",
         120,
     )
 
@@ -54,13 +54,13 @@ def test_java_members_wait_then_go_on_where_they_were(
     every = [*writers, *before, *readers]
     traffic = Traffic(bootstrap, topic)
     try:
-        wait_until(lambda: end(link.target, topic) >= 0, f"the run finds it: {run.said}", 240)
+        wait_for_end(link.target, topic, -1, run)
         for each in writers:
             each.start(bootstrap)
         for each in before:
             each.start(link.source.bootstrap)
         read_on(*before)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         for each in readers:
             each.start(bootstrap)
         for each in before:

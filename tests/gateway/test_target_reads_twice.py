@@ -17,7 +17,7 @@ from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.clusters.certificates import Vault
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 OFTEN = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
@@ -38,7 +38,7 @@ def test_members_wait_at_both_gateways_and_go_on_together(
     both = [Traffic(bootstrap_of(each), topic, security=secure) for each in (link, second)]
     classic, new = f"{link.name}-classic", f"{link.name}-new"
     try:
-        wait_until(lambda: end(link.target, topic) >= 0, f"the run finds it: {run.said}", 240)
+        wait_for_end(link.target, topic, -1, run)
         old.join(classic, **OFTEN)
         old.join(new, **{"group.protocol": "consumer"})
         served(link)
@@ -58,7 +58,7 @@ def test_members_wait_at_both_gateways_and_go_on_together(
 
         wanted = {f"group {group}: 2 of 2 members wait here" for group in (classic, new)}
         wait_until(lambda: wanted <= {*told()}, "members at both gateways are counted", 60)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         promoted(here, link, "--groups", classic)
         promoted(here, second, "--groups", new)
         for each in both:

@@ -73,7 +73,9 @@ def test_it_listens_with_tls(file: Path, tmp_path: Path) -> None:
         f"--cert={cert.certificate}", f"--key={cert.key}",
     )  # fmt: skip
     try:
-        wait_until(lambda: "listening on https" in program.said, f"it listens: {program.said}", 60)
+        wait_until(
+            lambda: "listening on https" in program.said, lambda: f"it listens: {program.said}", 60
+        )
         context = ssl.create_default_context(cafile=authority.certificate)
         right = {"Authorization": "Bearer secret-token"}
         found = httpx.get(f"https://{at}/links", headers=right, verify=context, timeout=60)

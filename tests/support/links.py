@@ -186,3 +186,11 @@ def end(cluster: LocalCluster, topic: str, partition: int = 0) -> int:
         return end_offsets(cluster.bootstrap, topic, partition)[1]
     except KafkaException:
         return -1
+
+
+def wait_for_end(
+    cluster: LocalCluster, topic: str, beyond: int, run: Running, partition: int = 0
+) -> None:
+    """Wait until what a run copies ends beyond an offset; tell what the run said if it does not."""
+    told = lambda: f"{topic} ends beyond {beyond}: {run.said}"  # noqa: E731
+    wait_until(lambda: end(cluster, topic, partition) > beyond, told, 240)

@@ -49,7 +49,9 @@ def test_a_login_by_token_is_named_and_refused(move: SecuredMove, here: Here) ->
     )
     try:
         writer.start(link.bootstrap)
-        wait_until(lambda: end(link.target, topic) > 20, f"copied: {run.said} {gateway.said}", 240)
+        wait_until(
+            lambda: end(link.target, topic) > 20, lambda: f"copied: {run.said} {gateway.said}", 240
+        )
         told = here("promote", str(link.file), "--dry-run", "-o", "json").json
         refused = here("promote", str(link.file), "-o", "json").json
         writer.stop()

@@ -14,7 +14,7 @@ from tests.support.clients.gateways import begin_clients, ends_of, go_on, promot
 from tests.support.clients.moving import PARTITIONS, QUIET, VALUE, Traffic
 from tests.support.here import Here
 from tests.support.kafka import consume, create_topic, end_offsets, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(600)]
 SHORT = {"retention.ms": "20000", "segment.ms": "1000", "segment.bytes": "1048576"}
@@ -46,7 +46,7 @@ def test_topics_move_while_retention_deletes_where_they_begin(
     try:
         groups = begin_clients(traffic, link.name)
         go_on(traffic, *groups)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         wait_until(lambda: min(begins(source, topic)) > 0, "the source deletes", 90)
         before = begins(source, topic)
         promoted(here, link)
@@ -140,7 +140,7 @@ def test_topics_move_while_they_are_compacted(gateway_link: Link, here: Here) ->
     keyed = Keyed(link.gateway.split("'")[1], topic)
     try:
         keyed.begin(f"{link.name}-group")
-        wait_until(lambda: end(link.target, topic) > 200, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 200, run)
         wait_until(lambda: is_cleaned(link.source.bootstrap, topic), "the source cleans", 120)
         promoted(here, link)
         ends = ends_of(link.source, topic)

@@ -44,7 +44,7 @@ def test_what_the_target_refuses_to_set_is_named(
     topic = TopicName(create_topic(link.source.bootstrap, f"{link.name}.refused", 1, OF_SOURCE))
     produce(link.source.bootstrap, topic, [Record(b"k", b"v")] * 100)
     run = link.run_inside()
-    wait_until(lambda: end(link.target, topic) == 100, f"it is copied: {run.said}", 120)
+    wait_until(lambda: end(link.target, topic) == 100, lambda: f"it is copied: {run.said}", 120)
     run.stop()
     why = RefusedError("target", "changing configs", 29, "TOPIC_AUTHORIZATION_FAILED", "no right")
     with open_link(load(link.file)) as found:

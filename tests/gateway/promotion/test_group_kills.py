@@ -10,7 +10,7 @@ from tests.support.clients.gateways import go_on, promoted, served
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.here import Here
 from tests.support.kafka import commit, create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 OFTEN = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
@@ -26,12 +26,12 @@ def test_a_gateway_that_is_killed_around_each_write_moves_a_group_once(
     link, states = reading_link, dict[int, str]()
     topic = create_topic(link.source.bootstrap, f"{link.name}.killed", PARTITIONS)
     run, bootstrap = link.run_inside(), link.gateway.split("'")[1]
-    wait_until(lambda: end(link.target, topic) >= 0, f"the run finds it: {run.said}", 240)
+    wait_for_end(link.target, topic, -1, run)
     traffic = Traffic(bootstrap, topic)
     gateway = served(link)
     try:
         traffic.write(0)
-        wait_until(lambda: end(link.target, topic) > 40, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 40, run)
         for step in itertools.count(1 + part, PARTS):
             group = f"{link.name}-{step}"
             commit(link.source.bootstrap, group, topic, 0, 20)

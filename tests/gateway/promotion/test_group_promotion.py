@@ -11,7 +11,7 @@ from tests.support.clients.gateways import all_read, go_on, served
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 OFTEN = {"heartbeat.interval.ms": 500, "session.timeout.ms": 6000}
@@ -29,14 +29,14 @@ def test_groups_move_by_themselves_and_late_members_are_named(
     late = Traffic(link.source.bootstrap, topic)
     known, new = f"{link.name}-known", f"{link.name}-new"
     try:
-        wait_until(lambda: end(link.target, topic) >= 0, f"the run finds it: {run.said}", 240)
+        wait_for_end(link.target, topic, -1, run)
         gateway = served(link)
         traffic.write(0)
         old.join(known, **OFTEN)
         go_on(old, known)
         traffic.join(known, **OFTEN)
         traffic.join(new, **{"group.protocol": "consumer"})
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         go_on(traffic, new)
         wait_until(lambda: "group.waits" in gateway.said, "the log tells who is left", 60)
         assert known not in traffic.read, "members wait"
@@ -69,7 +69,7 @@ def test_a_group_of_a_transactional_producer_moves_with_its_topics(
     topic = create_topic(link.source.bootstrap, f"{link.name}.exactly", PARTITIONS)
     run, group, name = link.run_inside(), f"{link.name}-exactly", f"{link.name}-id"
     processed(link.source.bootstrap, topic, group, name)
-    wait_until(lambda: end(link.target, topic) > 0, f"the run copies: {run.said}", 240)
+    wait_for_end(link.target, topic, 0, run)
     served(link)
     refused = here("promote", str(link.file), "--groups", group, "-o", "json")
     assert (refused.code, refused.json["state"]) == (3, "refused"), refused.said

@@ -9,7 +9,7 @@ from tests.support.clients.moving import PARTITIONS, Traffic
 from tests.support.clients.quick_links import light_run
 from tests.support.here import Here
 from tests.support.kafka import Record, consume, create_topic, produce, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, wait_for_end
 from towpath.gateway.promotion.late_members import JoinedLate
 
 
@@ -81,7 +81,7 @@ def test_who_reads_and_writes_at_the_source_afterwards_is_named(
         traffic.write(0)
         traffic.join(group, **often)
         go_on(traffic, group)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         promoted(here, link)
         run.stop()
         go_on(traffic, group)

@@ -9,7 +9,7 @@ import pytest
 from tests.support.clients.gateways import go_on, served
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 from tests.support.pages.scrape import Scrape
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(600)]
@@ -35,7 +35,7 @@ def test_topics_move_by_themselves_once_every_member_comes_through_the_gateway(
         traffic.join(group, **{"heartbeat.interval.ms": 500})
         outside.join(group, **{"heartbeat.interval.ms": 500})  # one still knows the source alone
         wait_until(lambda: len(outside.read[group]) > 20, "both read", 60)
-        wait_until(lambda: end(link.target, topic) > 20, lambda: f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         wait_until(lambda: "PROMOTE_MEMBERS_DIRECT" in gateway.said, "the log says why", 60)
         assert done() == 0
         outside.close()

@@ -21,7 +21,7 @@ from tests.support.clients.gateways import (
 from tests.support.clients.moving import PARTITIONS, Read, Traffic, require_whole
 from tests.support.here import Here
 from tests.support.kafka import create_topic, end_offsets, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, wait_for_end
 from tests.support.pages.scrape import Scrape
 from towpath.gateway import metric_names
 from towpath.ledger.entries import PromotionStep
@@ -62,7 +62,7 @@ def test_clients_move_and_come_back_and_notice_nothing(gateway_link: Link, here:
         traffic.join(sticky, **often, **{"partition.assignment.strategy": "cooperative-sticky"})
         traffic.join(new, **{"group.protocol": "consumer"})
         go_on(traffic, *groups)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         go_there(link, here, traffic, seen, *groups)
         gateway.kill9()
         served(link)
@@ -155,7 +155,7 @@ def go_back(link: Link, here: Here, traffic: Traffic, seen: Moved, *groups: str)
     assert (rehearsed.code, rehearsed.json["state"]) == (3, "told"), "it could not go back"
     assert [each["code"] for each in rehearsed.json["reasons"]] == ["REVERT_NOTHING"]
     run, there = turned_round(link), seen.ends[0][0] + 20
-    wait_until(lambda: end(link.source, traffic.topic) > there, f"it copies back: {run.said}")
+    wait_for_end(link.source, traffic.topic, there, run)
     seen.held.append(reverted(here, link)["held_ms"])
     seen.ends.append(ends_of(link.target, traffic.topic))
     go_on(traffic, *groups)
@@ -179,7 +179,7 @@ def test_what_fails_before_the_record_is_undone_and_no_client_notices(
         traffic.join(classic, **{"heartbeat.interval.ms": 500})
         traffic.join(new, **{"group.protocol": "consumer"})
         wait_until(lambda: len(traffic.read[classic]) > 20 < len(traffic.read[new]), "all read", 60)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         for said in ("`gateway.hold` was over", "it is away", "has begun after this one"):
             undone_by(here, link, said)
             go_on(traffic, classic, new)

@@ -20,7 +20,7 @@ from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.copying.inside import RunInside
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 from tests.support.program import Program
 from towpath.mirror.failback.failback import failback
 from towpath.mirror.failback.request import FailbackRequest
@@ -39,13 +39,13 @@ def test_topics_that_came_back_move_again(gateway_link: Link, here: Here) -> Non
     try:
         classic, new = begin_clients(traffic, link.name)
         go_on(traffic, classic, new)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         promoted(here, link)
         go_on(traffic, classic, new)
         run.stop()
         left = end(link.source, topic)
         back = turned_round(link)
-        wait_until(lambda: end(link.source, topic) > left + 20, f"it copies back: {back.said}", 240)
+        wait_for_end(link.source, topic, left + 20, back)
         reverted(here, link)
         back.stop()
         go_on(traffic, classic, new)
@@ -61,9 +61,11 @@ def test_topics_that_came_back_move_again(gateway_link: Link, here: Here) -> Non
         gateway.stop()
         gateway = Program(link.folder, "gateway", str(file), name="gateway-again")
         link.programs.append(gateway)
-        wait_until(lambda: "listening on" in gateway.said, f"it listens: {gateway.said}", 60)
+        wait_until(
+            lambda: "listening on" in gateway.said, lambda: f"it listens: {gateway.said}", 60
+        )
         go_on(traffic, classic, new)
-        wait_until(lambda: end(link.target, topic) > known + 20, f"it copies: {again.said}", 120)
+        wait_for_end(link.target, topic, known + 20, again)
         done = here("promote", str(file), "-o", "json")
         for _ in range(3):
             if done.json["state"] == "undone":

@@ -20,7 +20,7 @@ from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.copying.inside import RunInside
 from tests.support.here import Here
 from tests.support.kafka import commit, create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak]
 PARTS = 4
@@ -38,7 +38,7 @@ def test_a_gateway_that_is_killed_around_each_write_loses_nothing(
     run = link.run_inside()
     for step in itertools.count(1 + part, PARTS):
         topic = create_topic(link.source.bootstrap, f"{link.name}.s{step}", PARTITIONS)
-        wait_until(lambda: end(link.target, topic) >= 0, f"the run finds it: {run.said}", 240)  # noqa: B023
+        wait_for_end(link.target, topic, -1, run)
         states[step] = killed_around(link, here, topic, step, "promote")
         if "not killed" in states[step]:
             break
@@ -62,7 +62,7 @@ def test_a_gateway_that_is_killed_around_each_write_on_the_way_back_loses_nothin
     def known() -> int:
         return len(here("link", "show", str(link.file), "-o", "json").json["topics"])
 
-    wait_until(lambda: known() == len(topics), f"all are known: {run.said}", 240)
+    wait_until(lambda: known() == len(topics), lambda: f"all are known: {run.said}", 240)
     for step, topic in topics.items():  # else a group would begin at the source by the second step
         commit(link.source.bootstrap, f"{link.name}-{step}", topic, 0, 0)
     promoted(here, link)
@@ -89,8 +89,8 @@ def killed_around(
         traffic.write(0)
         traffic.join(group, **{"group.protocol": "consumer"})
         reads = lambda: len(traffic.read[group]) > 20  # noqa: E731
-        wait_until(reads, f"all read: {traffic.errors} {gateway.said}", 60)
-        wait_until(lambda: end(to, topic) > 20, f"it is copied: {back and back.said}", 240)
+        wait_until(reads, lambda: f"all read: {traffic.errors} {gateway.said}", 60)
+        wait_until(lambda: end(to, topic) > 20, lambda: f"it is copied: {back and back.said}", 240)
         asked = link.start(command, "--topics", topic, "-o", "json")
         wait_until(lambda: not (gateway.running and asked.running), "one ends", 120)
         died = not gateway.running
@@ -126,7 +126,7 @@ def test_a_gateway_that_is_killed_at_any_moment_loses_nothing(
             traffic.write(number)
         traffic.join(group, **{"group.protocol": "consumer"})
         wait_until(lambda: len(traffic.read[group]) > 20, "all read", 60)
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         for _ in range(4):
             asked = link.start("promote")
             time.sleep(dice.uniform(0, 12))  # wherever it is then

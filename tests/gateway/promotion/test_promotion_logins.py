@@ -15,7 +15,7 @@ from tests.support.clusters.fleet import USERS
 from tests.support.clusters.secured_moves import PASSWORD, SecuredMove, admit
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import end
+from tests.support.links import end, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -54,10 +54,10 @@ def test_clients_that_log_in_move_and_notice_nothing(
         classic, new = begin_clients(traffic, link.name)
         wait_until(
             lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]),
-            f"all read: {traffic.errors} {gateway.said}",
+            lambda: f"all read: {traffic.errors} {gateway.said}",
             60,
         )
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         refused = here("promote", str(link.file), "-o", "json")
         assert [each["code"] for each in refused.json["reasons"]] == ["PROMOTE_LOGIN"]
         assert f"no credential of {user} (SCRAM-SHA-256)" in refused.json["reasons"][0]["text"]
@@ -106,7 +106,9 @@ def test_java_clients_that_log_in_move_and_notice_nothing(
     try:
         clients.start(link.bootstrap)
         wait_until(
-            lambda: end(link.target, topic) > 20, f"the run copies: {run.said} {gateway.said}", 240
+            lambda: end(link.target, topic) > 20,
+            lambda: f"the run copies: {run.said} {gateway.said}",
+            240,
         )
         seen = promoted(here, link)
         clients.go_on()

@@ -55,7 +55,9 @@ def test_a_member_that_is_busy_for_longer_than_its_session_commits_before_it_mov
         consumer.subscribe([topic])
         read = records(consumer, EACH)
         asked = link.start("promote", "--topics", topic, "-o", "json")
-        wait_until(lambda: "come to a held join" in asked.said, f"it begins: {asked.said}", 60)
+        wait_until(
+            lambda: "come to a held join" in asked.said, lambda: f"it begins: {asked.said}", 60
+        )
         time.sleep(BUSY)
         assert asked.running, f"it waits for the member: {asked.said}"
         assert consumer.commit(asynchronous=False)

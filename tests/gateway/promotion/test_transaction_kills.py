@@ -17,7 +17,7 @@ from tests.support.clients.moving_transactions import (
 )
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 from tests.support.program import Program
 from towpath.dev.broker import LocalCluster
 
@@ -37,7 +37,7 @@ def test_a_gateway_that_is_killed_around_each_write_loses_no_transaction(
     for step in itertools.count(1 + part, PARTS):
         flow = Flow(link, step)
         flow.create()
-        wait_until(lambda: end(link.target, flow.output) >= 0, f"the run finds it: {run.said}", 240)  # noqa: B023
+        wait_for_end(link.target, flow.output, -1, run)
         gateway = served(link)
         try:
             flow.begin()
@@ -73,7 +73,7 @@ def test_a_gateway_that_is_killed_around_each_write_on_the_way_back_loses_no_tra
             each.begin()
         for each in flows:
             each.go_on()
-            wait_until(lambda: end(link.target, each.output) > 5, f"it copies: {run.said}", 240)  # noqa: B023
+            wait_for_end(link.target, each.output, 5, run)
         promoted(here, link)
         turned_round(link)
         for each in flows:
@@ -158,7 +158,7 @@ def test_a_producer_that_was_fenced_stays_fenced_behind_the_move(
     committed(old, topic, 1)
     new = traffic.producer(name)
     committed(new, topic, 2)
-    wait_until(lambda: end(link.target, topic) >= 2, f"the run copies: {run.said}", 240)
+    wait_until(lambda: end(link.target, topic) >= 2, lambda: f"the run copies: {run.said}", 240)
     promoted(here, link)
     assert is_fenced(old, topic)
     committed(new, topic, 3)

@@ -16,8 +16,8 @@ from tests.support.clients.moving_transactions import (
     require_whole_transactions,
 )
 from tests.support.here import Here
-from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.kafka import create_topic
+from tests.support.links import Link, end, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -42,7 +42,7 @@ def test_transactions_move_wholly_with_what_they_read_and_come_back(
         )  # fmt: skip
         traffic.go_on(writer, app)
         before = traffic.producer(f"{link.name}-before")
-        wait_until(lambda: end(link.target, output) > 5, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, output, 5, run)
         told = here("promote", str(link.file), "--topics", inputs, "--dry-run", "-o", "json").json
         assert {each["code"] for each in told["reasons"]} == {"PROMOTE_TOGETHER"}
         done = promoted(here, link)
@@ -56,7 +56,7 @@ def test_transactions_move_wholly_with_what_they_read_and_come_back(
         after = traffic.producer(f"{link.name}-after")
         begun = end(link.source, output)
         run = turned_round(link)
-        wait_until(lambda: end(link.source, output) > begun, f"it copies back: {run.said}", 240)
+        wait_for_end(link.source, output, begun, run)
         back = reverted(here, link)
         assert [*ends] != [ends_of(link.source, inputs), ends_of(link.source, output)]
         ends = ends_of(link.target, inputs), ends_of(link.target, output)

@@ -16,7 +16,7 @@ from tests.support.clients.moving_transactions import (
 from tests.support.copying.inside import RunInside
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 from tests.support.program import Program
 from towpath.mirror.failback.failback import failback
 from towpath.mirror.failback.request import FailbackRequest
@@ -44,13 +44,13 @@ def test_transactional_ids_move_again_by_the_next_link(
         traffic.write(writer, inputs)
         traffic.process(app, f"{link.name}-group", inputs, output, **often)
         traffic.go_on(*names)
-        wait_until(lambda: end(link.target, output) > 5, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, output, 5, run)
         promoted(here, link)
         traffic.go_on(*names)
         run.stop()
         begun = end(link.source, output)
         back = turned_round(link)
-        wait_until(lambda: end(link.source, output) > begun, f"it copies back: {back.said}", 240)
+        wait_for_end(link.source, output, begun, back)
         reverted(here, link)
         back.stop()
         traffic.go_on(*names)
@@ -62,7 +62,7 @@ def test_transactional_ids_move_again_by_the_next_link(
         gateway.kill9() if killed else gateway.stop()
         gateway = listening(link, file)
         traffic.go_on(*names)
-        wait_until(lambda: end(link.target, output) > begun + 5, f"it copies: {run.said}", 120)
+        wait_for_end(link.target, output, begun + 5, run)
         moved_again(here, file)
         ends = ends_of(link.source, inputs), ends_of(link.source, output)
         traffic.go_on(*names)
@@ -92,7 +92,7 @@ def again(link: Link) -> Path:
 def listening(link: Link, file: Path) -> Program:
     program = Program(link.folder, "gateway", str(file), name=f"again-{len(link.programs)}")
     link.programs.append(program)
-    wait_until(lambda: "listening on" in program.said, f"it listens: {program.said}", 60)
+    wait_until(lambda: "listening on" in program.said, lambda: f"it listens: {program.said}", 60)
     return program
 
 

@@ -19,7 +19,7 @@ from tests.support.clients.gateways import (
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -33,7 +33,7 @@ def test_clients_of_two_gateways_move_together(gateway_link: Link, here: Here) -
     run = link.run_inside()
     gateways = [served(link), served(second)]
     both_listen = lambda: gateways[0].said.count("listening on") == 2  # noqa: E731
-    wait_until(both_listen, f"both processes listen: {gateways[0].said}", 60)
+    wait_until(both_listen, lambda: f"both processes listen: {gateways[0].said}", 60)
     processes = psutil.Process(gateways[0].pid).children()
     both = [Traffic(bootstrap_of(each), topic) for each in (link, second)]
     classic, new = f"{link.name}-classic", f"{link.name}-new"
@@ -45,7 +45,7 @@ def test_clients_of_two_gateways_move_together(gateway_link: Link, here: Here) -
             each.join(new, **{"group.protocol": "consumer"})
         for each in both:
             wait_until(lambda: all(each.read[group] for group in (classic, new)), "all read", 60)  # noqa: B023
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         told = here("promote", str(link.file), "--dry-run", "-o", "json").json["told"]
         assert f"group {classic}: 2 of 2 members came through the gateways" in told
         assert sum("would take part" in each for each in told) == 2, told

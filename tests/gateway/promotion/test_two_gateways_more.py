@@ -23,7 +23,7 @@ from tests.support.clients.moving_transactions import (
 )
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(900)]
 
@@ -41,12 +41,12 @@ def test_clients_of_two_gateways_come_back_together(gateway_link: Link, here: He
             each.write(number)
             each.join(group, **{"group.protocol": "consumer"})
             wait_until(lambda: len(each.read[group]) > 20, "all read", 90)  # noqa: B023
-        wait_until(lambda: end(link.target, topic) > 20, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, topic, 20, run)
         there = promoted(here, link)
         run.stop()
         left = end(link.source, topic)
         back = turned_round(link)
-        wait_until(lambda: end(link.source, topic) > left + 20, f"it copies back: {back.said}", 240)
+        wait_for_end(link.source, topic, left + 20, back)
         done = reverted(here, link)
         ends = ends_of(link.target, topic)
         for each in both:
@@ -80,7 +80,7 @@ def test_transactions_of_the_other_gateway_move_wholly(gateway_link: Link, here:
         traffic.write(writer, inputs)
         traffic.process(app, group, inputs, output, **often)
         traffic.go_on(writer, app)
-        wait_until(lambda: end(link.target, output) > 5, f"the run copies: {run.said}", 240)
+        wait_for_end(link.target, output, 5, run)
         done = promoted(here, link)
         ends = ends_of(link.source, inputs), ends_of(link.source, output)
         traffic.go_on(writer, app)

@@ -42,7 +42,7 @@ def test_new_ids_go_to_promoted_topics_and_those_of_before_a_restart_too(
         for topic in (early, later, java):
             produce(link.source.bootstrap, topic, [Record(b"k", b"%d" % n) for n in range(30)])
         copied = lambda: all(end(link.target, each) >= 30 for each in (early, later, java))  # noqa: E731
-        wait_until(copied, f"the run copies: {run.said}", 240)
+        wait_until(copied, lambda: f"the run copies: {run.said}", 240)
         promoted(here, link, "--batch", "first")
         new, old, unused = (
             traffic.producer(f"{link.name}-{name}") for name in ("new", "old", "unused")
@@ -52,7 +52,7 @@ def test_new_ids_go_to_promoted_topics_and_those_of_before_a_restart_too(
         for each in clients:
             each.start(traffic.bootstrap)
         wait_until(lambda: all(len(each.numbers("COMMITTED")) > 5 for each in clients),
-                   f"they write: {[each.failures for each in clients]}", 90)  # fmt: skip
+                   lambda: f"they write: {[each.failures for each in clients]}", 90)  # fmt: skip
         for producer, topic in ((new, later), (old, early)):
             producer.begin_transaction()
             producer.produce(topic, b"of two clusters", partition=0)

@@ -14,7 +14,7 @@ from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.clients.quick_links import light_run
 from tests.support.here import Here
 from tests.support.kafka import create_topic, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 from tests.support.program import Program
 from towpath.gateway.promotion.promotion_scope import runs
 from towpath.ledger.link import open_link
@@ -104,7 +104,7 @@ def test_groups_move_before_their_topics_without_a_run(reading_link: Link) -> No
 def copied_once(link: Link, topic: str) -> None:
     """Run the link until its topic is mirrored, and no longer."""
     run = light_run(link)
-    wait_until(lambda: end(link.target, topic) > 20, lambda: f"the run copies: {run.said}", END)
+    wait_for_end(link.target, topic, 20, run)
     assert run.stop() == 0
 
 
@@ -125,7 +125,9 @@ def ended_early(link: Link, topic: str) -> None:
 
 def the_run_of(command: Program) -> psutil.Process:
     """Return the run that a command has started."""
-    wait_until(lambda: COPIES in command.said and bool(found(command)), f"{command.said}", END)
+    wait_until(
+        lambda: COPIES in command.said and bool(found(command)), lambda: f"{command.said}", END
+    )
     (run,) = found(command)
     return run
 

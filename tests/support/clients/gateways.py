@@ -13,7 +13,7 @@ from tests.support.clusters.brokers import SharedCluster
 from tests.support.copying.inside import RunInside
 from tests.support.here import Here
 from tests.support.kafka import end_offsets, wait_until
-from tests.support.links import Link, end
+from tests.support.links import Link, end, wait_for_end
 from tests.support.network.proxy import Proxy
 from tests.support.program import Program
 from towpath.dev import ports
@@ -139,7 +139,7 @@ def come_and_move(
     """Take over running clients with the source's address, promote, and read all that they send."""
     (classic, new), topic = groups, traffic.topic
     wait_until(lambda: len(traffic.read[classic]) > 50 < len(traffic.read[new]), "all read", 60)
-    wait_until(lambda: end(link.target, topic) > 20, lambda: f"the run copies: {run.said}", 240)
+    wait_for_end(link.target, topic, 20, run)
     address.close()
     gateway = served(link)
     go_on(traffic, classic, new)
@@ -166,7 +166,7 @@ def java_come_and_move(
     """
     topic = clients.topic
     clients.start(bootstrap)
-    wait_until(lambda: end(link.target, topic) > 20, lambda: f"the run copies: {run.said}", 240)
+    wait_for_end(link.target, topic, 20, run)
     for each in addresses:
         each.close()
     gateway = served(link)

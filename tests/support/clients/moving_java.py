@@ -154,7 +154,7 @@ class JavaTraffic:
         known = {each.name: len(each.read) for each in self._readers}
         wait_until(
             lambda: all(len(each.read) > known[each.name] + 50 for each in self._readers),
-            f"members read on: {self.failures}",
+            lambda: f"members read on: {self.failures}",
             120,
         )
 

@@ -240,7 +240,7 @@ class TransactionalClients:
         )
         self.go_on()
         copied = lambda: end(self._scene.link.target, self._output) > 5  # noqa: E731
-        wait_until(copied, f"the run copies: {self._scene.said}", PATIENCE)
+        wait_until(copied, lambda: f"the run copies: {self._scene.said}", PATIENCE)
 
     def go_on(self) -> None:
         try:

@@ -149,7 +149,9 @@ def go_on(*clients: OtherClient) -> None:
     known = {str(each): len(each.read) for each in clients}
     wait_until(
         lambda: all(len(each.read) > known[str(each)] + 50 for each in clients),
-        f"members read on: {[(str(each), len(each.read), each.failures) for each in clients]}",
+        lambda: (
+            f"members read on: {[(str(each), len(each.read), each.failures) for each in clients]}"
+        ),
         120,
     )
 
