@@ -6,7 +6,9 @@ run or sends it a signal.
 
 from __future__ import annotations
 
+import sys
 import threading
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,8 +76,11 @@ class RunInside:
 
     @property
     def said(self) -> str:
-        """What keeps it from going on, and which limits hold."""
-        return "\n".join([str(self._error or ""), self.progress.trouble, *self.progress.limited])
+        """What keeps it from going on, which limits hold, and where it is."""
+        told = [str(self._error or ""), self.progress.trouble, *self.progress.limited]
+        frame = sys._current_frames().get(self._thread.ident or 0)  # its only name
+        where = traceback.format_stack(frame)[-6:] if frame else ["ended"]
+        return "\n".join([*told, f"{self.progress.phase} of {len(self.progress.rows)}:", *where])
 
     def stop(self) -> None:
         """Ask it to end, and raise what went wrong in it.
