@@ -192,5 +192,12 @@ def wait_for_end(
     cluster: LocalCluster, topic: str, beyond: int, run: Running, partition: int = 0
 ) -> None:
     """Wait until what a run copies ends beyond an offset; tell what the run said if it does not."""
-    told = lambda: f"{topic} ends beyond {beyond}: {run.said}"  # noqa: E731
-    wait_until(lambda: end(cluster, topic, partition) > beyond, told, 240)
+
+    def told() -> str:
+        return f"{topic} ends beyond {beyond}: {run.said}"
+
+    def is_there() -> bool:
+        assert run.running, told()
+        return end(cluster, topic, partition) > beyond
+
+    wait_until(is_there, told, 240)

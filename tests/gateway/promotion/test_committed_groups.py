@@ -10,8 +10,8 @@ from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import Record, create_topic, produce
 from towpath.cluster.admin import Admin
 from towpath.gateway.promotion.committed_groups import committed_groups
-from towpath.gateway.promotion.obstacles import is_transactional
 from towpath.gateway.promotion.promotion_scope import offsets_partition
+from towpath.gateway.promotion.reasons.producers import is_transactional
 from towpath.model.nouns import ProducerId, Side, TopicName, TopicPartition
 from towpath.settings import ClusterConfig
 

@@ -17,8 +17,8 @@ from typing import Any, Protocol, TypeVar
 from towpath.gateway.client_logins import ClientLogin
 from towpath.gateway.promotion.gateway_book import GatewayBook
 from towpath.gateway.promotion.gateway_part import GatewayPart
-from towpath.gateway.promotion.obstacles import of_gateway
 from towpath.gateway.promotion.promoting_gateway import PromotingGateway
+from towpath.gateway.promotion.reasons.gateways import of_gateway
 from towpath.gateway.promotion.undo_errors import UndoneError, undone
 from towpath.gateway.transaction_routes import SeenTransactional
 from towpath.ledger.entries import GatewayCall, GatewayReply, GatewaySign, GatewayTask, RelayedId

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from towpath.gateway.promotion.obstacles import of_commits
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope, take_in_new
+from towpath.gateway.promotion.reasons.groups import of_commits
 from towpath.gateway.promotion.undo_errors import (
     UndoneError,
     late_answers,

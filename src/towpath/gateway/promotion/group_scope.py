@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin.groups import GroupState
 from towpath.gateway.mirror_reads import MirrorReads
-from towpath.gateway.promotion import obstacles
 from towpath.gateway.promotion.fleet import FleetFacts
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import committed_by, groups_by_place, runs
+from towpath.gateway.promotion.reasons.groups import of_commits
+from towpath.gateway.promotion.reasons.producers import of_committers
+from towpath.gateway.promotion.reasons.topics import of_topic
 from towpath.gateway.transaction_routes import SeenTransactional
 from towpath.groups.left_behind import streams_topics
 from towpath.ledger.link import OpenLink
@@ -135,7 +137,7 @@ def _commits(link: OpenLink, scope: GroupScope) -> None:
     said = link.source.groups.offsets(known, known, telling=True)
     scope.commits = said
     scope.forbidden += [error.reason for error in said.failed.values()]
-    scope.forbidden += obstacles.of_commits(said)
+    scope.forbidden += of_commits(said)
 
 
 def _topics(link: OpenLink, scope: GroupScope, promoted: set[str]) -> Iterator[Reason]:
@@ -148,7 +150,7 @@ def _topics(link: OpenLink, scope: GroupScope, promoted: set[str]) -> Iterator[R
     open_ones = [name for name in mine if name not in promoted]
     there, mirrors = link.source.topics.describe(open_ones), link.target.topics.describe(open_ones)
     for name in open_ones:
-        yield from obstacles.of_topic(name, there.get(name), mirrors.get(name), link.books)
+        yield from of_topic(name, there.get(name), mirrors.get(name), link.books)
     if not runs(link) and (open_ones or not mine):
         yield Reason.of(ReasonCode.PROMOTE_NO_RUN, link=link.name)
 
@@ -168,7 +170,7 @@ def _transactional(
         at = groups_by_place(link, groups)
         writers = link.source.producers.states(at)
         committed = committed_by(link, writers, names)
-        yield from obstacles.of_committers(at, writers, names, committed, now_ms())
+        yield from of_committers(at, writers, names, committed, now_ms())
         found |= {
             (group, names.get(number, f"producer id {number}"))
             for each in committed.values()

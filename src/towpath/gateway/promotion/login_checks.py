@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from towpath.cluster.connect.connection import offered_mechanisms
 from towpath.gateway.client_logins import ClientLogin
-from towpath.gateway.promotion.obstacles import of_logins
 from towpath.gateway.promotion.promotion_scope import PromotionScope
+from towpath.gateway.promotion.reasons.logins import of_logins
 from towpath.ledger.link import OpenLink
 from towpath.model.amounts import counted
 from towpath.model.errors import ClusterError

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.gateway.producer_eras import FIRST_ID, is_adopted
-from towpath.gateway.promotion.obstacles import is_transactional, unrelayed
 from towpath.gateway.promotion.promotion_scope import PromotionScope
+from towpath.gateway.promotion.reasons.producers import is_transactional, unrelayed
 from towpath.gateway.promotion.transactional_cut import LeavingTransactional
 from towpath.gateway.promotion.undo_errors import undone, unknown
 from towpath.ledger.entries import (

@@ -10,10 +10,18 @@ from dataclasses import dataclass, field
 from towpath.cluster.admin.groups import GroupListing, GroupState
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo, every_partition
 from towpath.gateway.producer_eras import FIRST_ID, is_adopted
-from towpath.gateway.promotion import obstacles
 from towpath.gateway.promotion.committed_groups import CommittedGroups, committed_groups
+from towpath.gateway.promotion.reasons.groups import of_groups, of_streams
+from towpath.gateway.promotion.reasons.logins import of_settings
+from towpath.gateway.promotion.reasons.producers import (
+    is_transactional,
+    of_committers,
+    of_producers,
+    unrelayed,
+)
+from towpath.gateway.promotion.reasons.topics import of_topic
+from towpath.gateway.promotion.reasons.transactional import of_transactional
 from towpath.gateway.promotion.streams_topics import barred, inner_topics
-from towpath.gateway.promotion.transaction_obstacles import of_transactional
 from towpath.gateway.promotion.transaction_scope import (
     OFFSETS,
     TransactionLook,
@@ -112,7 +120,7 @@ def scope_of(
     scope = PromotionScope({name: found[name] for name in names if name in found})
     scope.settled = frozenset(settled)
     scope.mirrors = link.target.topics.describe(names)
-    scope.forbidden += obstacles.of_settings(link.config)
+    scope.forbidden += of_settings(link.config)
     if not names:
         scope.forbidden.append(_nothing({*wanted} or copied & promoted, back=back))
     if not runs(link):
@@ -120,7 +128,7 @@ def scope_of(
     for name in names:
         there, mirror = found.get(name), scope.mirrors.get(name)
         included = link.config.topics.matches(name)
-        scope.forbidden += obstacles.of_topic(name, there, mirror, link.books, included=included)
+        scope.forbidden += of_topic(name, there, mirror, link.books, included=included)
     names_of = {
         number: each
         for number, each in link.source.producers.transactional_ids().items()
@@ -183,20 +191,17 @@ def _producers(
             each for each in states if each.id >= FIRST_ID or (adopts and is_adopted(each.id))
         )
     scope.marked = frozenset(
-        each.id
-        for states in found.values()
-        for each in states
-        if obstacles.is_transactional(each, names)
+        each.id for states in found.values() for each in states if is_transactional(each, names)
     )
-    scope.sequences = obstacles.unrelayed(found, scope.marked, adopts=adopts)
-    scope.forbidden += obstacles.of_producers(found, names, now, adopts=adopts)
+    scope.sequences = unrelayed(found, scope.marked, adopts=adopts)
+    scope.forbidden += of_producers(found, names, now, adopts=adopts)
     listing = _groups(link, scope, back=back)
     committed: CommittedGroups = {}
     if scope.groups and names:
         at = groups_by_place(link, scope.groups)
         writers = link.source.producers.states(at)
         committed = committed_by(link, writers, names)
-        scope.forbidden += obstacles.of_committers(at, writers, names, committed, now)
+        scope.forbidden += of_committers(at, writers, names, committed, now)
     if names:
         groups = frozenset(group.name for group in scope.groups)
         seen, every = ids.seen(), listing.groups.keys()
@@ -217,8 +222,7 @@ def committed_by(
 ) -> CommittedGroups:
     """Return the groups for which transactional producers committed, as far as the log tells."""
     writers = {
-        tp: {one.id for one in each if obstacles.is_transactional(one, names)}
-        for tp, each in states.items()
+        tp: {one.id for one in each if is_transactional(one, names)} for tp, each in states.items()
     }
     wanted = {tp: each for tp, each in writers.items() if each}
     return committed_groups(link.config.source, link.source, wanted) if wanted else {}
@@ -269,8 +273,8 @@ def _moving(
     outer = {group: read - inner.get(group, frozenset()) for group, read in reads.items()}
     moving = sorted(group for group, read in reads.items() if read & topics)
     wanted = {group: outer[group] | (reads[group] & topics) for group in moving}
-    scope.forbidden += obstacles.of_groups(wanted, topics)
-    scope.forbidden += obstacles.of_streams(moving, inner, topics, barred(link.target, moving))
+    scope.forbidden += of_groups(wanted, topics)
+    scope.forbidden += of_streams(moving, inner, topics, barred(link.target, moving))
     return moving
 
 

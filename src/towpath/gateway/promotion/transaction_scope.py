@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.metadata import Answers, ProducerState, every_partition
 from towpath.gateway.promotion.committed_groups import CommittedGroups, committed_groups
-from towpath.gateway.promotion.transaction_obstacles import MOST_IDS, JoinedWrites
+from towpath.gateway.promotion.reasons.transactional import MOST_IDS, JoinedWrites
 from towpath.gateway.transaction_routes import SeenTransactional
 from towpath.ledger.link import OpenLink
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition

@@ -22,6 +22,7 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.ledger import FACTS, SESSIONS
 from towpath.ledger.link import OpenTarget, open_target
+from towpath.ledger.not_copied import why_not_copied
 from towpath.model.errors import LinkUnknownError
 from towpath.model.nouns import LinkName, Mode, TopicName, TopicPartition
 from towpath.settings import LinkConfig
@@ -226,12 +227,8 @@ def _reasons(
     books: LinkBooks,
 ) -> Iterable[str]:
     """Yield why the clients of a topic cannot move, each reason once, with its first partition."""
-    closed = books.closed(topic)
-    if closed is not None:
-        back = f"; link {closed.back} copies back" if closed.back else ""
-        yield f"it is not copied now, as it is {closed.state.replace('_', ' ')}{back}"
-    elif books.pause_of(topic) is not None:
-        yield "it is not copied now, as it is paused"
+    if why := why_not_copied(books, topic):
+        yield f"it is not copied now: {why}"
     target = next(iter(parts.values()))[1].target_topic
     if target != topic:
         yield f"it is named {target} on the target"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from towpath.gateway.promotion.fleet import FleetFacts
-from towpath.gateway.promotion.obstacles import RECENT
-from towpath.gateway.promotion.transaction_obstacles import MOST_IDS, JoinedWrites, of_transactional
+from towpath.gateway.promotion.reasons.producers import RECENT
+from towpath.gateway.promotion.reasons.transactional import MOST_IDS, JoinedWrites, of_transactional
 from towpath.gateway.transaction_routes import SeenTransactional, joined_beyond
 from towpath.ledger.entries import GatewayReply, MovedTransactional, SeenId
 from towpath.model.nouns import LinkName, ProducerId, TopicName, TopicPartition

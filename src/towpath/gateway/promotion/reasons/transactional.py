@@ -1,4 +1,4 @@
-"""The reasons by which transactional producers forbid a promotion. Pure."""
+"""The reasons by which transactional producers cannot be promoted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from towpath.gateway.promotion.obstacles import RECENT
+from towpath.gateway.promotion.reasons.producers import RECENT
 from towpath.gateway.transaction_routes import SeenTransactional
 from towpath.ledger.entries import MovedTransactional
 from towpath.model.nouns import ProducerId, TopicName, TopicPartition

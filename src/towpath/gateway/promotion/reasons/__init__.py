@@ -1,0 +1,1 @@
+"""The reasons that forbid a promotion, with codes. Pure."""
