@@ -29,8 +29,8 @@ from towpath.settings import ClusterConfig
 pytestmark = pytest.mark.broker
 
 
-def config(cluster: LocalCluster, password: Secret, tls: Any) -> ClusterConfig:
-    sasl = {"mechanism": "SCRAM-SHA-512", "username": "admin", "password": password}
+def config(cluster: LocalCluster, password: Secret, tls: Any, user: str = "admin") -> ClusterConfig:
+    sasl = {"mechanism": "SCRAM-SHA-512", "username": user, "password": password}
     return ClusterConfig(bootstrap=cluster.addresses, request_timeout="120s", tls=tls, sasl=sasl)
 
 
@@ -115,3 +115,14 @@ def test_a_wait_in_another_thread_ends_with_its_own_connection(
             sentence(fetched.result)
     assert descriptors[0] >= 0
     assert not client._connections
+
+
+def test_a_topic_that_the_login_may_not_see_is_told_so(
+    secured_source: LocalCluster, vault: Vault, new_name: Callable[[str], str]
+) -> None:
+    """It has a leader, which brokers do not show to this login."""
+    tp = TopicPartition(TopicName(create_topic(secured_source.back_door, new_name("hidden"))), 0)
+    stranger = config(secured_source, USERS["nobody"], {"ca": str(vault.ca)}, "nobody")
+    with Admin(stranger, Side.SOURCE) as admin, Client(stranger, Side.SOURCE, admin) as client:
+        said = sentence(lambda: client.produce(tp, bytearray(100)))
+    assert "TOPIC_AUTHORIZATION_FAILED (29)" in said

@@ -241,6 +241,7 @@ class Client:
         if leader is None:
             if tp.topic == LEDGER:
                 self._admin.topics.require_ledger()
+            self._admin.topics.find(tp.topic)  # it raises what the broker says of the topic
             what = f"looking for the leader of {tp}"
             raise refused(self._side, what, LEADER_NOT_AVAILABLE)
         self._leaders[tp] = leader

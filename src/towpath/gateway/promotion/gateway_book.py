@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from towpath.cluster.admin.transactions import ProducerEpoch
@@ -55,6 +54,8 @@ _KINDS = frozenset(
 _OF_ALL = frozenset({LinkIdentity.kind, GatewaySign.kind, Promoted.kind})
 """Kinds that are read of all links."""
 _OPEN = frozenset({PromotionStage.ASKED.value, PromotionStage.RUNNING.value})
+_BEHIND = frozenset({PromotionStep.DECIDED, PromotionStep.CLOSED})
+"""Steps behind the decision."""
 _OLD_EPOCH = 47
 _BEGINS, _NAP = 20, 0.3
 """How often a gateway tries to begin while others begin, and for how long it waits at most."""
@@ -75,6 +76,7 @@ class GatewayBook(GatewayEntries):
         interrupted: Whether a gateway before this one ended in the middle of a move, or a move that
             was undone lately held members.
         left: Since when clients of this gateway may leave, in ms since 1970; 0 for never.
+        may_arrive: Whether what was written last may be in the ledger although that failed.
     """
 
     def __init__(self, link: OpenLink) -> None:
@@ -87,6 +89,7 @@ class GatewayBook(GatewayEntries):
         self._started = now_ms()
         self.interrupted = False
         self.left = 0
+        self.may_arrive = False
 
     def begin(self) -> None:
         """Fence earlier gateways, announce this one in the ledger, and read which topics moved.
@@ -258,17 +261,27 @@ class GatewayBook(GatewayEntries):
         self._asked[asked.name] = asked
 
     def reach(self, asked: Promotion, step: PromotionStep) -> None:
-        """Write to the ledger that a request has reached a step, if that can be written now."""
+        """Write to the ledger that a request has reached a step, if that can be written now.
+
+        Raises:
+            RefusedError: The login lacks a right, so nothing could be decided.
+        """
         newest = self.newest(asked).reached(step, now_ms())
         self._asked[asked.name] = newest
-        with suppress(TowpathError):  # it decides nothing
+        try:
             self.note(replace(newest, state=PromotionStage.RUNNING.value))
+        except RefusedError as error:
+            if error.forbidden and step not in _BEHIND:
+                raise
+        except TowpathError:  # it decides nothing
+            pass
 
     def promote(self, record: Promoted) -> None:
         """Write the entry after which a promotion can no longer be undone.
 
         Raises:
-            TowpathError: It may be written or not; `settle` finds out, and `promoted` tells.
+            TowpathError: Where `may_arrive` is set, it may be written or not; `settle` finds out,
+                and `promoted` tells. Otherwise it is not written.
         """
         self._write([record])
         self.moved(record)
@@ -290,6 +303,7 @@ class GatewayBook(GatewayEntries):
         )
 
     def _write(self, entries: Sequence[Entry]) -> None:
+        self.may_arrive = False
         if self._who is None:
             self._fence()
         assert self._who is not None  # noqa: S101
@@ -301,9 +315,11 @@ class GatewayBook(GatewayEntries):
             producer_epoch=self._who.epoch,
             base_sequence=self._sequence,
         )
+        failures = self._client.failures
         try:
             self._client.produce(FACTS, batch)
         except RefusedError as error:
+            self.may_arrive = not (error.forbidden and self._client.failures == failures + 1)
             if error.error == _OLD_EPOCH:
                 raise OvertakenError(
                     f"another gateway of link {self._link.name} has begun after this one, or"
@@ -312,6 +328,7 @@ class GatewayBook(GatewayEntries):
             self._who = None
             raise
         except ClusterError:
-            self._who = None  # it may arrive yet: later entries need an epoch above it
+            self.may_arrive = True
+            self._who = None  # later entries need an epoch above it
             raise
         self._sequence += len(records)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Set
 from towpath.cluster.metadata import Answers, ProducerState
 from towpath.gateway.producer_eras import own
 from towpath.gateway.promotion.promotion_resources import PromotionResources
+from towpath.model.errors import RefusedError
 from towpath.model.nouns import TopicPartition
 from towpath.runtime.clock import now_ms
 
@@ -78,11 +79,18 @@ class KnownProducers:
 
     def _old(self) -> set[TopicPartition]:
         """Return partitions that moved longer ago than brokers remember producers."""
-        found = self._at.link.target.cluster.broker_config("producer.id.expiration.ms")
-        before = now_ms() - int(found or _MEMORY_MS)
+        before = now_ms() - self._memory_ms()
         return {
             TopicPartition(name, each.partition)
             for name, (record, topic) in self._at.book.last_moves().items()
             if record.at < before
             for each in topic.partitions
         }
+
+    def _memory_ms(self) -> int:
+        """Return how long brokers remember producers; Kafka's default if that is hidden."""
+        try:
+            found = self._at.link.target.cluster.broker_config("producer.id.expiration.ms")
+        except RefusedError:  # the login may not see it
+            return _MEMORY_MS
+        return int(found or _MEMORY_MS)

@@ -22,6 +22,7 @@ from towpath.gateway.promotion.known_producers import KnownProducers
 from towpath.gateway.promotion.late_members import LateMembers
 from towpath.gateway.promotion.leaving_gate import LeavingGate
 from towpath.gateway.promotion.link_back import copying, link_back
+from towpath.gateway.promotion.link_rights import lacking_rights
 from towpath.gateway.promotion.login_checks import check_logins
 from towpath.gateway.promotion.mirroring_end import close_topics
 from towpath.gateway.promotion.promotion_attempt import PromotionAttempt
@@ -272,7 +273,9 @@ class Promoter:
             return replace(asked, state=PromotionStage.REFUSED.value, reasons=(first,))
         facts = at.fleet.facts()
         scope = group_scope(at, mirror, facts, asked.groups)
-        forbidden = tuple([*facts.forbidden, *scope.forbidden][:_MOST])
+        known = [group for group, each in scope.groups.items() if each is not None]
+        rights = lacking_rights(at.link, at.link, (), known)
+        forbidden = tuple([*facts.forbidden, *scope.forbidden, *rights][:_MOST])
         if asked.dry_run:
             state, told = PromotionStage.TOLD.value, _first_of([*scope.told, *facts.told])
             return replace(asked, state=state, told=told, reasons=forbidden)
@@ -301,7 +304,8 @@ class Promoter:
             moved = {*ids.moved} | scope.transactional
             scope.stay = self._staying(moved, promoted | scope.topics.keys())
         check_logins(link, scope, sorted(facts.logins))
-        scope.forbidden = [*facts.forbidden, *scope.forbidden]
+        rights = lacking_rights(self._at.link, link, scope.mirrors, scope.groups)
+        scope.forbidden = [*facts.forbidden, *scope.forbidden, *rights]
         return scope
 
     def _staying(self, moved: Set[str], promoted: Set[str]) -> frozenset[str]:

@@ -6,6 +6,7 @@ next one tells what became of the request.
 
 from __future__ import annotations
 
+import math
 import threading
 import uuid
 from collections.abc import Callable, Sequence
@@ -34,6 +35,11 @@ _LOOK = 0.2
 _AGAIN = 1.0
 _TROUBLE = 60.0
 """Seconds for which the ledger may be out of reach while a gateway works on a request."""
+_SILENT = 120.0
+"""Seconds without a word of the gateway after which whoever waits is told where to look."""
+_NO_WORD = (
+    "no word of the gateway for two minutes; its log tells why. Ctrl-C ends this command alone"
+)
 _UNSEEN = (
     "what became of the request cannot be seen; the gateway goes on by itself, and `towpath history"
     " FILE` tells it once the target answers"
@@ -142,9 +148,12 @@ def _followed(
     Raises:
         ClusterError: The ledger cannot be read; the gateway may go on all the same.
     """
-    trouble = Deadline.after(_TROUBLE)
+    trouble, silent = Deadline.after(_TROUBLE), Deadline.after(_SILENT)
     while found.state in _OPEN and not stop.is_set():
         before = len(found.steps)
+        if silent.over:
+            told(_NO_WORD)
+            silent = Deadline.after(math.inf)
         try:
             found = next(reversed(_new(link, found, _LOOK)), found)
         except ClusterError:
@@ -156,6 +165,7 @@ def _followed(
         trouble = Deadline.after(_TROUBLE)
         for each in found.steps[before:]:
             told(each.step)
+            silent = Deadline.after(_SILENT)
         if found.state == PromotionStage.ASKED.value and patience.over:
             break
     return found

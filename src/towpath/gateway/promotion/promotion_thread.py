@@ -15,6 +15,7 @@ from towpath.gateway.promotion.deciding import UndecidedError
 from towpath.gateway.promotion.fleet_follower import FleetFollower
 from towpath.gateway.promotion.gateway_book import GatewayBook
 from towpath.gateway.promotion.gateway_entries import done_state
+from towpath.gateway.promotion.lasting_troubles import LastingTroubles
 from towpath.gateway.promotion.promoter import Promoter
 from towpath.gateway.promotion.promoting_gateway import PromotingGateway
 from towpath.gateway.promotion.promotion_resources import PromotionResources
@@ -32,8 +33,6 @@ from towpath.runtime.clock import now_ms
 
 _WAIT = 0.5
 _AGAIN = 2.0
-_REPEAT = 300.0
-"""Seconds after which an error is told again that goes on."""
 _HEARD = 60.0
 """Seconds within which all members of groups are heard of that a gateway before this one had."""
 _TURN = 2.0
@@ -64,7 +63,7 @@ class PromotionThread:
         self._unplaced = UnplacedIdMoves(self._at)
         self._waiting: dict[str, float] = {}
         self._stop = stop
-        self._said: dict[str, float] = {}
+        self._troubles = LastingTroubles(time.monotonic)
         self._answers = list[Promotion]()
         self.counts = MoveCounts()
         self._viewed = time.monotonic()
@@ -241,13 +240,8 @@ class PromotionThread:
             self._answers.pop(0)
 
     def _tell(self, troubles: Iterable[Reason]) -> None:
-        """Log troubles; an error that goes on is told again only after a while."""
-        for why in troubles:
-            now, code = time.monotonic(), why.codes[0]
-            is_error = why.code is ReasonCode.ERROR
-            if is_error and now - self._said.get(code, -_REPEAT) < _REPEAT:
-                continue
-            self._said[code] = now
+        """Log troubles; one that goes on is told again only after a while."""
+        for why in self._troubles.new(troubles):
             self.counts.trouble(why)
-            facts = {"code": code, "why": str(why)}
+            facts = {"code": why.codes[0], "why": str(why)}
             log.event("promotion.trouble", self._link.name, "", facts, trouble=True)

@@ -32,7 +32,7 @@ from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import AGAIN, Control
 from towpath.cluster.connect.retrying import polled
 from towpath.cluster.metadata import Answers, Broker
-from towpath.model.errors import ClusterError
+from towpath.model.errors import ClusterError, RefusedError
 from towpath.model.groups import ClientGroup, GroupKind
 from towpath.model.nouns import TopicPartition
 from towpath.runtime.deadline import Deadline
@@ -83,9 +83,11 @@ class GroupAdmin:
         if not wanted:
             return {}
         there = coordinators(self._control, wanted, deadline)
-        return unwritable(
-            self._control, {wanted[name]: broker for name, broker in there.items()}, deadline
-        )
+        hidden = {
+            wanted[name]: error for name, error in there.failed.items() if _is_forbidden(error)
+        }
+        known = {wanted[name]: broker for name, broker in there.items()}
+        return hidden | unwritable(self._control, known, deadline)
 
     def subscriptions(self, groups: Iterable[GroupState]) -> Subscriptions:
         """Return the topics that members of groups subscribe to."""
@@ -327,3 +329,7 @@ class GroupAdmin:
             if offset >= 0:
                 found[tp] = offset
         return found
+
+
+def _is_forbidden(error: ClusterError) -> bool:
+    return isinstance(error, RefusedError) and error.forbidden
