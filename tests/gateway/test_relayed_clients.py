@@ -98,7 +98,7 @@ def read(bootstrap: str, group: str, topic: str, count: int) -> list[Message]:
         return len(found) >= count
 
     try:
-        wait_until(all_are_there, f"{count} records are read", 30)
+        wait_until(all_are_there, f"{count} records are read")
         consumer.commit(asynchronous=False)
     finally:
         consumer.close()

@@ -86,7 +86,7 @@ class Side2:
             found.extend(each for each in read if isinstance(each, AwaitedIds | Removed))
             return len(found) >= count
 
-        wait_until(any_asked, "a slice asks", 30)
+        wait_until(any_asked, "a slice asks")
         return found
 
     def write(self, *entries: Entry) -> None:
@@ -104,7 +104,7 @@ def side(lone: LocalCluster, new_name: Callable[[str], str]) -> Iterator[Side2]:
 
 
 def once(ready: Callable[[], bool]) -> None:
-    wait_until(ready, "there are decisions", 30)
+    wait_until(ready, "there are decisions")
 
 
 def test_two_slices_that_want_one_id_get_the_same_decision(side: Side2) -> None:
@@ -112,7 +112,7 @@ def test_two_slices_that_want_one_id_get_the_same_decision(side: Side2) -> None:
     first, second = side.slice(), side.slice()
     a, b = partition(0), partition(1)
     for each in (first, second):
-        wait_until(lambda each=each: len(each.table(a, CHANGE).value) == 1, "it has read", 30)  # type: ignore[misc]
+        wait_until(lambda each=each: len(each.table(a, CHANGE).value) == 1, "it has read")  # type: ignore[misc]
     wants = first.want(a, CHANGE, value(1, 7)), second.want(b, CHANGE, value(7, 8))
     assert not any(want() for want in wants)
     asked = side.asked(2)
@@ -139,7 +139,7 @@ def test_without_an_answer_nothing_is_decided(side: Side2, monkeypatch: pytest.M
     with pytest.raises(UnknownIdsError, match="did not answer in time"):
         once(slice_.want(partition(0), CHANGE, value(7)))
     side.write(side.decided("late", i7=107))
-    wait_until(lambda: len(slice_.table(partition(0), CHANGE).value) == 1, "it has read", 30)
+    wait_until(lambda: len(slice_.table(partition(0), CHANGE).value) == 1, "it has read")
     assert slice_.table(partition(0), CHANGE).value.tolist() == (
         IdTable.of(value={7: 107}).value.tolist()
     )
@@ -149,13 +149,13 @@ def test_strict_lets_nothing_pass(side: Side2, monkeypatch: pytest.MonkeyPatch) 
     slice_ = side.slice()
     slice_.table(partition(0), STRICT)
     want = slice_.want(partition(0), STRICT, value(7))
-    wait_until(lambda: slice_.caught_up, "it has read", 30)
+    wait_until(lambda: slice_.caught_up, "it has read")
     assert not want()
     [asked] = side.asked()
     assert isinstance(asked, AwaitedIds)
     told = RefusedIds(link=side.link, topic=asked.topic, partition=0, name="old", at=1, why=ABSENT)
     side.write(told)
-    wait_until(lambda: bool(slice_.books.refused), "it has read", 30)
+    wait_until(lambda: bool(slice_.books.refused), "it has read")
     assert not want(), "that was the answer to another question"
     side.write(replace(told, name=asked.name))
     with pytest.raises(UnknownIdsError, match="schema id 7 in values") as raised:

@@ -179,13 +179,13 @@ def test_ids_in_records_become_those_of_the_target(
 
         ours.ask("PUT", f"/mode/{late}-value", {"mode": "IMPORT"})
         ours.register(f"{late}-value", record("Late", "x"), id=LATE, version=1)
-        wait_until(lambda: len(there(late)) == 2, "its schema and the record are there", 30)
+        wait_until(lambda: len(there(late)) == 2, "its schema and the record are there")
         number = theirs.version(f"{late}-value")["id"]
         assert number not in {LATE, 0}
         assert there(late) == [named(number), b"\1later"]
 
-        wait_until(lambda: there(raw) == [named(NO_ID)], "what is no id passes", 30)
-        wait_until(lambda: "SCHEMA_ID_REFUSED" in here("status", str(file)).said, "strict", 30)
+        wait_until(lambda: there(raw) == [named(NO_ID)], "what is no id passes")
+        wait_until(lambda: "SCHEMA_ID_REFUSED" in here("status", str(file)).said, "strict")
         assert there(strict) == []
         shop.sell_large()
         wait_for(lambda: shop.counted(Scrape(link.listen)), COUNTED, "what is counted", 30)

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds that anything may take on a machine that does ten things at a time."""
 
 _IN_ORDER = {"max.in.flight": 1}

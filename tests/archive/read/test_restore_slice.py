@@ -75,7 +75,7 @@ def test_a_slice_that_begins_while_the_store_is_away_goes_on_once_it_is_back(
         assert not running.done(), running.result()
         return AWAY in sliced.trouble()
 
-    wait_until(is_told, "the ledger tells that the store is away", 30)
+    wait_until(is_told, "the ledger tells that the store is away")
     sliced.away.rename(sliced.there)
     back = time.monotonic()
     [done] = running.result(30)

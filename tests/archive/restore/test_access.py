@@ -80,7 +80,7 @@ def test_access_comes_back_as_of_the_restored_version(
             assert not described(target.acls.describe(), user)
             ended = here.on_spark("restore", "run", file, "--version", str(version))
             assert ended.code == 0, ended.said
-            wait_until(lambda: described(target.acls.describe(), user) == acls, "all ACLs", 20)
+            wait_until(lambda: described(target.acls.describe(), user) == acls, "all ACLs")
             assert target.quotas.describe().known[quota] == 5000.0
             assert Credential(user, Mechanism.SHA_512) in target.users.describe([user])
             again = here("restore", "plan", file, "--version", str(version), "--output", "json")

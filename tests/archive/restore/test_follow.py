@@ -186,7 +186,7 @@ def test_silence_and_an_entry_that_is_missing_are_told(
     file = follow.file(sources=[{"region": "eu"}])
     run = follow.start(file)
     follow.wait(run, orders, 3)
-    wait_until(lambda: "not even a sign of life" in run.said, "the region is silent", 30)
+    wait_until(lambda: "not even a sign of life" in run.said, "the region is silent")
     status = here("restore", "status", file, "--follow", "--output", "json")
     assert status.code == 3
     assert status.json["archive"]["state"] == "silent"
@@ -195,7 +195,7 @@ def test_silence_and_an_entry_that_is_missing_are_told(
     first = follow.copied.entries()
     follow.eu.put(orders, old_records(3, 6))
     follow.copied.copy(*(key for key in follow.copied.left() if key not in first))
-    wait_until(lambda: "entry 2 of the commit log is missing" in run.said, "it is missing", 30)
+    wait_until(lambda: "entry 2 of the commit log is missing" in run.said, "it is missing")
     assert len(follow.keys(orders)) == 3
     follow.copied.copy()
     follow.wait(run, orders, 9)
@@ -230,7 +230,7 @@ def test_one_region_that_is_broken_stops_no_other(follow: Follow, new_name: NewN
     (follow.store / broken).write_bytes(b"nothing")
     follow.us.put(users, old_records(4, 8))
     follow.copied.copy()
-    wait_until(lambda: "us/_log" in run.said, "the log of a region is broken", 30)
+    wait_until(lambda: "us/_log" in run.said, "the log of a region is broken")
     follow.eu.put(orders, old_records(4, 8), partition=1)
     follow.copied.copy()
     follow.wait(run, orders, 12, partition=1)
@@ -252,12 +252,11 @@ def test_a_topic_that_has_caught_up_is_cleaned_again(follow: Follow, new_name: N
     wait_until(
         lambda: topic_config(bootstrap, orders, "cleanup.policy") == "compact",
         "it is compacted",
-        30,
     )
     assert topic_config(bootstrap, orders, "message.timestamp.before.max.ms") == str((1 << 63) - 1)
     follow.eu.put(orders, old_records(10, 10))
     follow.copied.copy()
-    wait_until(lambda: [n for n, _ in follow.keys(orders)[-1:]] == [19], "more", 30)
+    wait_until(lambda: [n for n, _ in follow.keys(orders)[-1:]] == [19], "more")
     assert topic_config(bootstrap, orders, "cleanup.policy") == "compact"
     run.stop()
 
@@ -309,7 +308,7 @@ def test_a_notification_wakes_a_restore_that_looks_seldom(
         follow.copied.copy()
         server.send(name, notification(bucket.bucket, f"data/{late[0]}"))
         follow.wait(run, orders, 6)
-        wait_until(lambda: server.left(name) == 0, "the messages were deleted", 20)
+        wait_until(lambda: server.left(name) == 0, "the messages were deleted")
         run.stop()
         assert run.json["notifications"]["objects"] == 2
     finally:

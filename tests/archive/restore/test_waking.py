@@ -83,14 +83,14 @@ def test_messages_ring_and_are_deleted(server: LocalQueues) -> None:
     waker.start()
     try:
         server.send("events", notification("bucket", "data/eu/_log/00000000000000000001.json"))
-        wait_until(bells[0].asked, "the bell of a region rings", 20)
+        wait_until(bells[0].asked, "the bell of a region rings")
         assert not bells[1].asked()
         server.send("events", by_sns(notification("bucket", "data/us/orders/0/0/1")))
-        wait_until(bells[1].asked, "the bell of the other rings", 20)
+        wait_until(bells[1].asked, "the bell of the other rings")
         server.send("events", notification("bucket", "data/elsewhere/1"))
         server.send("events", "poison")
-        wait_until(lambda: waker.told.poison == 1, "poison is counted", 30)
-        wait_until(lambda: server.left("events") == 0, "all were deleted", 20)
+        wait_until(lambda: waker.told.poison == 1, "poison is counted")
+        wait_until(lambda: server.left("events") == 0, "all were deleted")
         assert (waker.told.messages, waker.told.objects, waker.told.trouble) == (4, 2, "")
         assert (waker.told.lag or 0) > 3600, "the events are of last year"
         assert str(waker.told).startswith("queue events: 4 messages, 1 of them could not be read")
@@ -106,12 +106,12 @@ def test_a_queue_that_is_missing_is_told_and_asked_again(server: LocalQueues) ->
     waker = Waker(config, [bell])
     waker.start()
     try:
-        wait_until(lambda: bool(waker.told.trouble), "it is missing", 20)
+        wait_until(lambda: bool(waker.told.trouble), "it is missing")
         assert "queue later" in waker.told.trouble
         server.client.create_queue(QueueName="later")
         server.send("later", notification("bucket", "data/eu/orders/0"))
-        wait_until(bell.asked, "the bell rings", 30)
-        wait_until(lambda: not waker.told.trouble, "the trouble is over", 10)
+        wait_until(bell.asked, "the bell rings")
+        wait_until(lambda: not waker.told.trouble, "the trouble is over")
     finally:
         waker.close()
         waker.join(20)

@@ -68,9 +68,9 @@ def test_a_schedule_compacts_and_waits_while_another_process_does(
     slots: Any = Slots()
     with archive_lease(config, archive.store, WORK, threading.Event()):
         made.begin(None, slots)
-        wait_until(lambda: made.counts.skipped > 0, "another process compacts", 30)
+        wait_until(lambda: made.counts.skipped > 0, "another process compacts")
         assert made.counts.success == 0
-    wait_until(lambda: made.counts.success > 0, "it compacts", 30)
+    wait_until(lambda: made.counts.success > 0, "it compacts")
     made.close()
     assert len(log.state.segments(partition())) == 1
     counts = made.counts
@@ -101,9 +101,9 @@ def test_that_the_last_compaction_failed_is_told_until_one_succeeds(
     made = ScheduledCompaction(archive.config(compaction=[EVERY_SECOND]), log, lambda *_: None)
     slots: Any = Slots()
     made.begin(None, slots)
-    wait_until(lambda: made.counts.errors > 1 and made.counts.failed, "it fails", 30)
+    wait_until(lambda: made.counts.errors > 1 and made.counts.failed, "it fails")
     mend()
-    wait_until(lambda: not made.counts.failed, "it succeeds", 30)
+    wait_until(lambda: not made.counts.failed, "it succeeds")
     made.close()
     assert made.counts.success > 0
     assert len(log.state.segments(partition())) == 1
@@ -121,12 +121,12 @@ def test_a_run_that_begins_again_tells_that_the_last_compaction_failed(
     slots: Any = Slots()
     made.begin(None, slots)
     try:
-        wait_until(lambda: made.counts.failed, "it tells of the last one", 30)
+        wait_until(lambda: made.counts.failed, "it tells of the last one")
         assert "orders-0: " in made.trouble
         assert (made.counts.errors, made.counts.running) == (0, False)
         mend()
         compacted_by_hand(archive)
-        wait_until(lambda: not made.counts.failed, "it hears of the new one", 30)
+        wait_until(lambda: not made.counts.failed, "it hears of the new one")
         assert made.trouble == ""
     finally:
         made.close()

@@ -177,7 +177,7 @@ def test_a_compaction_that_the_end_of_a_run_stops_replaces_nothing(
 
     slots: Any = Slots()
     made.begin(None, slots)
-    wait_until(begun.is_set, "it compacts", 30)
+    wait_until(begun.is_set, "it compacts")
     made.close()
     counts = made.counts
     assert (counts.stopped, counts.success, counts.errors, counts.running) == (1, 0, 0, False)

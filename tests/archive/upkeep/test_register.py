@@ -322,12 +322,12 @@ def test_tables_follow_an_archive_that_grows_until_stopped(stored: StoredArchive
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:
-        wait_until(lambda: records() == 4, "the first round", 30)
+        wait_until(lambda: records() == 4, "the first round")
         with pytest.raises(ArchiveHeldError):
             register(config)
         stored.put("orders", old_records(6, 4))
         stored.put("users", old_records(5))
-        wait_until(lambda: records() == 15, "what came later is registered", 30)
+        wait_until(lambda: records() == 15, "what came later is registered")
     finally:
         stop.set()
         thread.join(30)
@@ -353,13 +353,13 @@ def test_files_that_tables_name_stay_until_tables_are_made_anew(stored: StoredAr
     thread = threading.Thread(target=keep_registered, args=(config, 0.1, stop, show), daemon=True)
     thread.start()
     try:
-        wait_until(lambda: len(told) == 1, "the first round", 30)
+        wait_until(lambda: len(told) == 1, "the first round")
         compact(stored, segments)
         assert sweep(stored.log, COMPACTOR, 0) == ()
         table = catalog(stored).load_table(("kafka", "orders"))
         assert len(table.scan().to_arrow()) == len(records)
         again.set()
-        wait_until(lambda: len(told) == 2, "the second round", 30)
+        wait_until(lambda: len(told) == 2, "the second round")
         assert len(sweep(stored.log, COMPACTOR, 0)) == len(segments)
         table = catalog(stored).load_table(("kafka", "orders"))
         assert len(table.scan().to_arrow()) == len(records)

@@ -110,12 +110,12 @@ def test_all_hold_what_one_asks_and_go_on_where_the_record_says(made: Made) -> N
         one.fleet.ask(task, patience, topics=("t",), others=("h",))
     assert (sorted(routes.held), routes.gathering.closed) == (["t"], True)
     one.book.promote(Promoted(link=one.link.name, name="there", topics=(), groups=("g",), at=1))
-    wait_until(lambda: not routes.held, "producers go on", 10)
+    wait_until(lambda: not routes.held, "producers go on")
     assert routes.gathering is not None, "members wait until the link copies no more"
     assert (sorted(routes.groups), sorted(routes.of_source)) == (["g"], ["h"])
     one.book.take_over("there")  # as any gateway may write what became of it
-    wait_until(lambda: routes.gathering is None, "members go on", 10)
-    wait_until(lambda: not routes.lease.is_joined, "it need not tell of itself any more", 10)
+    wait_until(lambda: routes.gathering is None, "members go on")
+    wait_until(lambda: not routes.lease.is_joined, "it need not tell of itself any more")
 
 
 def test_who_leads_is_fenced_by_who_takes_over_and_members_join_anew(made: Made) -> None:
@@ -128,7 +128,7 @@ def test_who_leads_is_fenced_by_who_takes_over_and_members_join_anew(made: Made)
     (running,) = other.book.led_by_others()
     assert not other.book.is_lost(running), "it lives"
     other.book.take_over("lost")
-    wait_until(lambda: not routes.held, "producers go on at the source", 10)
+    wait_until(lambda: not routes.held, "producers go on at the source")
     assert routes.is_interrupted, "members of the other one may think that they have nothing"
     with pytest.raises(LedgerError, match="leads since"):
         one.fleet.ask(GatewayTask.HOLD, Deadline.after(10), topics=("t",))
@@ -152,7 +152,7 @@ def test_a_word_that_came_late_is_taken_back(made: Made) -> None:
     led(one, "short")
     one.book.take_over("short")
     lease = other.gateway.routes.lease
-    wait_until(lambda: not lease.is_joined, "it takes part no more", 10)
+    wait_until(lambda: not lease.is_joined, "it takes part no more")
     one.book.read()
     word = one.book.replies[other.book.name]
     assert not word.joined
@@ -171,7 +171,7 @@ def test_a_word_that_came_late_is_taken_back(made: Made) -> None:
         one.book.read()
         return words == [True, False]
 
-    wait_until(taken_back, "it says so again", 10)
+    wait_until(taken_back, "it says so again")
 
 
 def test_a_gateway_that_does_not_take_part_forbids_it(made: Made) -> None:

@@ -113,7 +113,6 @@ def go_there(link: Link, here: Here, traffic: Traffic, seen: Moved, *groups: str
     wait_until(
         lambda: Scrape(metrics).get("towpath_gateway_promoted_topics") == 1,
         "the meter is told, which it is each second",
-        30,
     )
     assert_counted(Scrape(metrics))
     twice = {group: max(Counter(read).values()) for group, read in traffic.read.items()}
@@ -128,7 +127,7 @@ def history_of(link: Link, here: Here) -> list[Any]:
         return found
 
     is_told = lambda: any(each["what"] == "promotion.ended" for each in events())  # noqa: E731
-    wait_until(is_told, "the history tells of the promotion", 30)
+    wait_until(is_told, "the history tells of the promotion")
     return events()
 
 

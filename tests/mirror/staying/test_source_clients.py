@@ -77,7 +77,7 @@ def test_share_groups_and_streams_groups_are_named_with_their_kind(
             ClientGroup(shared, GroupKind.SHARE): {place: 3},
             ClientGroup(streams, GroupKind.STREAMS): {place: 2},
         }
-        wait_until(lambda: wanted.items() <= admin.groups.commits().items(), "both are there", 30)
+        wait_until(lambda: wanted.items() <= admin.groups.commits().items(), "both are there")
         found = look_at_clients(mirror.config, admin, [name])
     assert (found.groups, found.unseen_groups) == ((), "")
     assert (found.share_groups, found.streams_groups) == ((shared,), (streams,))

@@ -118,7 +118,7 @@ def _done(admin: Admin, group: str, make: Any) -> None:
         return not any(said[-1][_ERROR])
 
     try:
-        wait_until(done, f"{group} is there", 15)
+        wait_until(done, f"{group} is there")
     except AssertionError as error:
         raise AssertionError(said[-1]) from error
 
