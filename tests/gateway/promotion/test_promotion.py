@@ -21,7 +21,7 @@ from tests.support.clients.gateways import (
 from tests.support.clients.moving import PARTITIONS, Read, Traffic, require_whole
 from tests.support.here import Here
 from tests.support.kafka import create_topic, end_offsets, wait_until
-from tests.support.links import Link, wait_for_end
+from tests.support.links import Link, end, wait_for_end
 from tests.support.pages.scrape import Scrape
 from towpath.gateway import metric_names
 from towpath.ledger.entries import PromotionStep
@@ -153,7 +153,12 @@ def go_back(link: Link, here: Here, traffic: Traffic, seen: Moved, *groups: str)
     rehearsed = here("revert", str(link.file), "--topics", "no", "--dry-run", "-o", "json")
     assert (rehearsed.code, rehearsed.json["state"]) == (3, "told"), "it could not go back"
     assert [each["code"] for each in rehearsed.json["reasons"]] == ["REVERT_NOTHING"]
-    run, there = turned_round(link), seen.ends[0][0] + 20
+    there = seen.ends[0][0] + 20
+    wait_until(
+        lambda: end(link.target, traffic.topic) > there,
+        lambda: f"producers go on behind the gateway that was killed: {traffic.errors}",
+    )
+    run = turned_round(link)
     wait_for_end(link.source, traffic.topic, there, run)
     seen.held.append(reverted(here, link)["held_ms"])
     seen.ends.append(ends_of(link.target, traffic.topic))
