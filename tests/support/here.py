@@ -28,7 +28,8 @@ def shared_spark() -> SparkSession:
     """The Spark of this process, whose workers have read what slices need before the first one."""
     from towpath.engine.session import session
 
-    return session(MASTER[1], "towpath tests", credentials=False, works=_WORKS, rounds=2)
+    # Two links run at once while one is turned round, each with two rounds while one takes over.
+    return session(MASTER[1], "towpath tests", credentials=False, works=_WORKS, rounds=4)
 
 
 @dataclass(frozen=True, slots=True)
