@@ -73,7 +73,7 @@ class What(StrEnum):
 
 
 _KNOWN = frozenset(What)
-_TROUBLE = {What.ROUND_FAILED, What.STEP_FAILED, What.PARTITION_GAP}
+_TROUBLE = {What.ROUND_FAILED, What.STEP_FAILED, What.PARTITION_GAP, What.STRAYS_KEPT}
 
 
 def is_trouble(what: What, facts: Mapping[str, Any]) -> bool:

@@ -17,8 +17,9 @@ from tests.support.clients.gateways import (
     served,
 )
 from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
+from tests.support.copying.inside import RunInside
 from tests.support.here import Here
-from tests.support.kafka import create_topic, wait_until
+from tests.support.kafka import Record, consume, create_topic, produce, wait_until
 from tests.support.links import Link, wait_for_end
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -66,5 +67,25 @@ def test_clients_of_two_gateways_move_together(gateway_link: Link, here: Here) -
     assert not any(each.is_running() for each in processes), "none is left without its parent"
     assert ends_of(link.source, topic) == ends, "nothing came to the source any more"
     require_whole(Traffic("", topic, sent=both[0].sent | both[1].sent), link.target.bootstrap)
+    strays_are_kept(link, here, run, topic)
     print(f"held {done['held_ms']}; silent {done['silent_ms']}; longest send",  # noqa: T201
           *(f"{max(each.waits):.2f}" for each in both))  # fmt: skip
+
+
+def strays_are_kept(link: Link, here: Here, run: RunInside, topic: str) -> None:
+    """Records that still come to the source are kept aside by the run, and replayed once."""
+    for number in range(2):
+        produce(link.source.bootstrap, topic, [Record(b"k", b"stray %d" % number)])
+        said = f"kept aside: {number + 1} record"
+        wait_until(
+            lambda: any(said in each for each in run.progress.strays),  # noqa: B023
+            lambda: f"{run.progress.strays} {run.said}",
+            60,
+        )
+    rows = here("status", str(link.file), "-o", "json").json["partitions"]
+    assert sum(row["stray_records"] for row in rows) == 2
+    assert sum(row["stray_offsets_not_kept"] for row in rows) == 0
+    done = here("salvage", "replay", str(link.file), "--topics", topic, "--yes", "-o", "json")
+    assert (done.code, done.json["left"]) == (0, 0), done.said
+    there = [each.value for each in consume(link.target.bootstrap, topic, range(PARTITIONS))]
+    assert [there.count(b"stray %d" % number) for number in range(2)] == [1, 1]

@@ -152,6 +152,11 @@ SENTENCES: list[tuple[str, str, Mapping[str, Any], str]] = [
         "2 records kept aside that came to the source of topics whose clients use the target",
     ),
     (
+        What.STRAYS_KEPT, "", {"records": 1, "topics": ["a", "b"], "deleted": 3},
+        "1 record kept aside that came to the source of a, b; the source had deleted 3 offsets"
+        " before",
+    ),
+    (
         What.PROMOTION_ENDED, "", MOVED,
         "promoted (asked by ann on ops-1): orders, group billing: producers were held for 65 ms,"
         " consumers for 3,488 ms",

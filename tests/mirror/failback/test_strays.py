@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,13 +18,20 @@ from tests.support.copying.chaos import soak_rounds
 from tests.support.copying.quarantine import begin
 from tests.support.failback import cut
 from tests.support.here import Here
-from tests.support.kafka import Record, consume, produce
+from tests.support.kafka import Record, consume, produce, set_config, wait_until
 from tests.support.mirror import Mirror
 from tests.support.program import Program
 from towpath.dev.broker import LocalCluster
+from towpath.ledger.entries import Promoted, PromotedTopic
+from towpath.ledger.link import open_link
 from towpath.ledger.states import Mover, begun
+from towpath.mirror.failback import stray_loop
 from towpath.mirror.failback.salvage.salvage import _pairs
-from towpath.model.nouns import LinkName, TopicName
+from towpath.mirror.failback.stray_loop import StrayLoop
+from towpath.mirror.run.progress import RunProgress
+from towpath.mirror.status.partitions import status
+from towpath.model.nouns import LinkName, TopicId, TopicName
+from towpath.runtime.backoff import BackOff
 from towpath.wire import plain
 
 NewName = Callable[[str], str]
@@ -101,10 +111,112 @@ def test_strays_are_kept_once_outlive_the_source_and_are_replayed_once(
     more = here("salvage", "keep", file(mirror), "-o", "json")
     assert (more.json["records"], more.json["left"]) == (1, 1), more.said
     status = here("status", file(mirror))
-    assert "all of it is kept aside, see `towpath salvage ls FILE`" in status.said
+    assert f"all of it is kept aside: 5 records of {topic}, replay with `towpath" in status.said
     done = here("salvage", "replay", file(mirror), "--topics", topic, "--yes")
     assert done.code == 0
     assert consume(target, topic)[-1].value == b"later"
+
+
+def promote(mirror: Mirror) -> None:
+    """Let a gateway have moved the topic."""
+    move(mirror)
+    link, topic = LinkName(mirror.topic), TopicName(mirror.topic)
+    moved = PromotedTopic(topic=topic, source_id=TopicId(""), target_id=TopicId(""), partitions=())
+    mirror.note(Promoted(link=link, name="p", topics=(moved,), groups=(), at=1))
+
+
+@contextmanager
+def looking(mirror: Mirror, progress: RunProgress) -> Iterator[None]:
+    """Look where the link stands, again and again, as a run does."""
+    over = threading.Event()
+
+    def look() -> None:
+        with open_link(mirror.config) as link:
+            while not over.wait(0.2):
+                link.read()
+                progress.rows = status(link.config, link.books, link.source, link.target)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.broker
+def test_a_run_keeps_them_by_itself_and_says_what_hinders_it(
+    mirror: Mirror, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stray_loop, "_EVERY", 0.1)
+    monkeypatch.setattr(stray_loop, "_AGAIN", BackOff(first=0.5, longest=0.5))
+    promote(mirror)
+    source, target, topic = mirror.source.bootstrap, mirror.target.bootstrap, mirror.topic
+    produce(target, topic, [Record(b"k", b"client")])
+    progress = RunProgress()
+    loop = StrayLoop(mirror.config, progress, lambda: None)
+
+    def said() -> str:
+        return f"{loop.sentences}"
+
+    with looking(mirror, progress):
+        loop.start()
+        try:
+            produce(source, topic, [Record(b"k", b"0"), Record(b"k", b"1", partition=1)])
+            wait_until(lambda: "kept aside: 2 records" in said(), said, 60)
+            set_config(target, f"{topic}.salvage", "max.message.bytes", "1000")
+            produce(source, topic, [Record(b"k", random.Random(1).randbytes(2000))])
+            wait_until(lambda: f"not kept aside: {topic}: " in said(), said, 60)
+            rows = here("status", file(mirror), "-o", "json").json["partitions"]
+            assert [row["stray_offsets_not_kept"] for row in rows] == [1, 0]
+            assert [row["stray_records"] for row in rows] == [1, 1]
+            set_config(target, f"{topic}.salvage", "max.message.bytes", "100000")
+            wait_until(lambda: "not kept" not in said(), said, 60)
+            for number in range(5):  # the command and the run fence each other
+                produce(source, topic, [Record(b"k", b"more %d" % number)])
+                done = here("salvage", "keep", file(mirror), "-o", "json")
+                assert done.code == 0, done.said
+            last = here("salvage", "keep", file(mirror), "-o", "json").json
+            assert (last["partitions"][0]["records"], last["left"]) == (7, 8)
+        finally:
+            loop.close()
+    kept = consume(target, f"{topic}.salvage", (0, 1))
+    there = [each.value or b"" for each in consume(source, topic, (0, 1))]
+    tail = [each for each in there if not each.startswith(b"both")]
+    assert len(tail) == 8
+    assert [each.value for each in kept] == tail
+    assert [len(mirror.books(n).salvaged) for n in range(2)] == [1, 1]
+
+
+@pytest.mark.broker
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+def test_a_run_that_is_killed_keeps_each_once(mirror: Mirror, rng: random.Random) -> None:
+    """kill -9 of the run at any moment, while records go on coming."""
+    promote(mirror)
+    source, topic, written = mirror.source.bootstrap, mirror.topic, 0
+    filler = b"." * 800
+    module = "tests.support.copying.light_run"
+    for number in range((soak_rounds() or 20) // 2):
+        run = Program(mirror.folder, file(mirror), name=f"run-{number}", module=module)
+        until = time.monotonic() + rng.uniform(5.0, 25.0)
+        while time.monotonic() < until:
+            some = [Record(b"k", b"%d " % (written + n) + filler) for n in range(2000)]
+            produce(source, topic, some)
+            written += len(some)
+            time.sleep(rng.uniform(0.1, 2.0))
+        run.kill9()
+    run = Program(mirror.folder, file(mirror), name="run-last", module=module)
+
+    def is_kept() -> bool:
+        return sum(each.records for n in range(2) for each in mirror.books(n).salvaged) == written
+
+    wait_until(is_kept, lambda: run.said, 300)
+    assert run.stop() == 0
+    kept = [each.value for each in consume(mirror.target.bootstrap, f"{topic}.salvage", (0, 1))]
+    assert [int((each or b"-1").split()[0]) for each in kept] == [*range(written)]
+    assert len(mirror.books(0).salvaged) == 1
 
 
 @pytest.mark.broker

@@ -33,6 +33,8 @@ FROZEN = [
     ("towpath_bytes_copied_total", "counter", "bytes", ("topic", "partition")),
     ("towpath_lag_records", "gauge", "records", ("topic", "partition")),
     ("towpath_unstable_offsets", "gauge", "offsets", ("topic", "partition")),
+    ("towpath_stray_records", "gauge", "records", ("topic", "partition")),
+    ("towpath_stray_offsets_not_kept", "gauge", "offsets", ("topic", "partition")),
     ("towpath_lag_seconds", "gauge", "seconds", ("topic", "partition")),
     ("towpath_gaps", "gauge", "gaps", ("topic", "partition")),
     ("towpath_gap_offsets", "gauge", "offsets", ("topic", "partition")),

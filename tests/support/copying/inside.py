@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.support.here import shared_spark
 from towpath.engine.starting import Starting
+from towpath.mirror.failback.stray_loop import StrayLoop
 from towpath.mirror.run.progress import RunProgress, Wishes
 from towpath.mirror.run.run import run
 from towpath.settings import load
@@ -62,7 +63,8 @@ class RunInside:
 
     def _run(self) -> None:
         try:
-            run(load(self._file), self._wishes, SharedSpark(), self._stop, self._show)
+            config, spark = load(self._file), SharedSpark()
+            run(config, self._wishes, spark, self._stop, self._show, beside=StrayLoop)
         except BaseException as error:  # noqa: BLE001  # told by `said` and `stop`
             self._error = error
 

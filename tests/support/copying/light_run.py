@@ -75,6 +75,7 @@ def main() -> None:
 
     forks = Forks(COPYING)
     from towpath.cli.signals import stopping
+    from towpath.mirror.failback.stray_loop import StrayLoop
     from towpath.mirror.run import round_planner
     from towpath.mirror.run.progress import Wishes
     from towpath.mirror.run.run import run
@@ -82,7 +83,8 @@ def main() -> None:
 
     setattr(round_planner, "Rounds", LightRounds)  # noqa: B010  # mypy forbids it otherwise
     with stopping() as stop:
-        run(load(Path(sys.argv[1])), Wishes(), Begun(Here(forks, _SLOTS, 2)), stop, _show)
+        here = Begun(Here(forks, _SLOTS, 2))
+        run(load(Path(sys.argv[1])), Wishes(), here, stop, _show, beside=StrayLoop)
 
 
 def _show(progress: Any) -> None:

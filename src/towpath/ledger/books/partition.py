@@ -232,7 +232,9 @@ class PartitionBooks:
     def _part(self, entry: Cut | Salvaged) -> None:
         if isinstance(entry, Cut):
             self.cuts[entry.producer_id] = entry
-        else:
+            return
+        known = self.salvages.get(entry.about())
+        if known is None or entry.end >= known.end:
             self.salvages[entry.about()] = entry
 
     def _decide(self, entry: RefusedRecords) -> None:

@@ -40,6 +40,7 @@ def run(
             spark = on.start(config.link, works, credentials=config.holds_credentials, rounds=2)
             # These imports take a second, during which Spark's JVM starts.
             from towpath.mirror.commands.running import finish  # noqa: PLC0415
+            from towpath.mirror.failback.stray_loop import StrayLoop  # noqa: PLC0415
             from towpath.mirror.run.progress import Wishes  # noqa: PLC0415
             from towpath.mirror.run.run import run as mirror  # noqa: PLC0415
 
@@ -50,5 +51,5 @@ def run(
 
                 progress = transform(config, file, wishes, spark, stop, display.show)
             else:
-                progress = mirror(config, wishes, spark, stop, display.show)
+                progress = mirror(config, wishes, spark, stop, display.show, beside=StrayLoop)
         return finish(config.link, wishes, progress, on.report, stopped=stop.is_set())

@@ -84,7 +84,7 @@ def _transformed(progress: RunProgress) -> TransformedJson | None:
 
 def _notes(progress: RunProgress) -> list[str]:
     told = progress.takeover, progress.events, progress.cut_over
-    return [*progress.paused, *progress.limited, *(text for text in told if text)]
+    return [*progress.paused, *progress.strays, *progress.limited, *(text for text in told if text)]
 
 
 def _sentence(progress: RunProgress, data: MirrorRunJson) -> str:

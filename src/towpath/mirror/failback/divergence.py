@@ -142,7 +142,8 @@ class Divergence:
         known = [each for each in self.salvaged if each.side is side]
         if not known or own.first < min(each.first for each in known):
             return own
-        return replace(own, first=max(own.first, known[-1].end), records=NOT_COUNTED)
+        end = max(each.end for each in known)
+        return replace(own, first=max(own.first, end), records=NOT_COUNTED)
 
     def counted(self, source: int, target: int) -> Divergence:
         """Return a copy with the number of records on each side."""

@@ -42,7 +42,7 @@ def look(
     clusters: BothClusters,
     books: LinkBooks,
     ledger: Ledger,
-    counting: Callable[[TopicPartition], None] = lambda _: None,
+    counting: Callable[[TopicPartition], None] | None = lambda _: None,
 ) -> FailbackLook:
     """Return the records that only one cluster has, for all partitions of the link.
 
@@ -52,7 +52,7 @@ def look(
         clusters: Both clusters.
         books: What the ledger knows of the link.
         ledger: The ledger, for the offset maps if a source lost what had been mirrored.
-        counting: Told of each partition whose records are counted.
+        counting: Told of each partition whose records are counted; `None` to count none.
 
     Raises:
         ClusterError: A cluster cannot be asked.
@@ -84,7 +84,9 @@ def look(
             offsets=known.offsets() if mapped else None,
             passed=_passed(clusters.source, tp, known, source[tp]),
         )
-        found.append(_counted(clusters, one, counting) if one.is_conflict else one)
+        if counting is not None and one.is_conflict:
+            one = _counted(clusters, one, counting)
+        found.append(one)
     return FailbackLook(tuple(found), tuple(problems))
 
 

@@ -292,7 +292,9 @@ def _reversed_from(state: AnyState, by: Mover, back: LinkName, wins: str) -> Any
 
 def all_salvaged(books: LinkBooks) -> list[Salvaged]:
     """Return the ledger entries about all salvaged records of a link, by partition."""
-    return [each for tp in sorted(books.partitions) for each in books.of(tp).salvaged]
+    return [
+        each for tp in sorted(books.partitions) for each in books.of(tp).salvaged if each.records
+    ]
 
 
 def _require_fit(to: Path, made: BackFile, mirrors: Iterable[str]) -> None:

@@ -13,7 +13,7 @@ from towpath.ledger.link import OpenLink
 from towpath.mirror.failback.clusters import BothClusters
 from towpath.mirror.failback.divergence import Divergence, LoneRecords
 from towpath.mirror.failback.failback_plan import salvaged
-from towpath.mirror.failback.salvage.salvage import Rescue, Salvage
+from towpath.mirror.failback.salvage.salvage import Rescue, Salvage, SalvagePlaces
 from towpath.model.nouns import Side, TopicPartition
 from towpath.runtime.clock import now_ms
 
@@ -32,6 +32,8 @@ def save(
     told: Callable[[int, int], None],
     stop: threading.Event,
     hold: Callable[[], None] = lambda: None,
+    places: SalvagePlaces | None = None,
+    pace: Callable[[int], None] = lambda _: None,
 ) -> list[Salvaged]:
     """Copy records to salvage topics; return the ledger's entry about each partition.
 
@@ -43,6 +45,8 @@ def save(
         told: Called with how many records are there, and how many are to be at most.
         stop: Set to end early.
         hold: Raises if this process must not write any more.
+        places: Where the records of earlier calls lie in salvage topics.
+        pace: Called with the bytes that will be written next; it may wait.
 
     Raises:
         ClusterError: A cluster cannot be used. What is there is not copied again.
@@ -56,7 +60,9 @@ def save(
         told(sum(done.values()), total)
 
     rescues = [*_rescues(link, clusters, side, lone)]
-    salvage = Salvage(link.name, clusters, side, hold=hold, stop=stop, show=show)
+    salvage = Salvage(
+        link.name, clusters, side, hold=hold, stop=stop, show=show, places=places, pace=pace
+    )
     saved, at = salvage.save(rescues), now_ms()
     return [
         salvaged(link.name, one, own, saved[own.place], rescue.place.topic, at)

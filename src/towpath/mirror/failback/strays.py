@@ -2,32 +2,47 @@
 
 The run of the link does not copy them, as clients write to the target by now. They are copied to
 salvage topics there, counted and compared, so that retention at the source takes none; a replay
-brings them into their topics (`salvage/replay.py`).
+brings them into their topics (`salvage/replay.py`). A run does so by itself for promoted topics
+(`stray_loop.py`), `towpath salvage keep` when it is asked to.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from towpath.ledger.books.link import sealed
-from towpath.ledger.entries import LinkStage, LinkState
+from towpath.ledger.entries import LinkStage, LinkState, Salvaged
 from towpath.ledger.events import What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.wishes import read_begun
+from towpath.mirror.errors import SalvageDiffersError
 from towpath.mirror.failback.clusters import BothClusters, both_clusters
-from towpath.mirror.failback.divergence_search import look
+from towpath.mirror.failback.divergence import Divergence, LoneRecords
+from towpath.mirror.failback.divergence_search import FailbackLook, look
+from towpath.mirror.failback.failback_plan import salvaged
+from towpath.mirror.failback.salvage.format import salvage_topic
 from towpath.mirror.failback.salvage.replay import (
     SalvagedPartition,
     of_topics,
     salvaged_partitions,
 )
 from towpath.mirror.failback.salvage.replay import look as look_at
+from towpath.mirror.failback.salvage.salvage import SalvagePlaces
 from towpath.mirror.failback.salvaging import save
 from towpath.mirror.failback.scope import part_of
+from towpath.model.errors import RefusedError, TowpathError
 from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.runtime.backoff import BackOff
+from towpath.runtime.clock import now_ms
 from towpath.settings import LinkConfig
+
+_FENCED = frozenset({"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
+"""Another process keeps records of the link aside, and began later."""
+_TRIES = 5
+_PAUSE = BackOff(first=1.0, longest=8.0, jitter=0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +52,43 @@ class KeepWish:
     Attributes:
         topics: Which topics; all for none.
         stop: Set to end early.
-        told: Called with how many records are kept, and how many are to be at most.
+        told: Called with how many records of a topic are kept, and how many are to be at most.
     """
 
     topics: frozenset[TopicName] = frozenset()
     stop: threading.Event = field(default_factory=threading.Event)
     told: Callable[[int, int], None] = lambda _done, _of: None
+
+
+@dataclass(slots=True)
+class KeptNow:
+    """What one look has kept aside.
+
+    Attributes:
+        records: How many records, of each topic that had some.
+        deleted: How many offsets the source had deleted before, of each topic that had some.
+        left: Why some could not be kept now, in sentences.
+        failed: Why nothing more of a topic was kept; other topics are.
+    """
+
+    records: dict[TopicName, int] = field(default_factory=dict)
+    deleted: dict[TopicName, int] = field(default_factory=dict)
+    left: tuple[str, ...] = ()
+    failed: dict[TopicName, TowpathError] = field(default_factory=dict)
+
+    def add(self, topic: TopicName, entries: Sequence[Salvaged]) -> None:
+        """Add what the ledger's new entries tell of a topic."""
+        for name, of in (("records", self.records), ("deleted", self.deleted)):
+            number = sum(getattr(each, name) for each in entries)
+            if number:
+                of[topic] = of.get(topic, 0) + number
+
+    def tell(self, link: OpenLink) -> None:
+        """Tell the events of the link what was kept, if anything."""
+        if self.records:
+            records, topics = sum(self.records.values()), sorted(self.records)
+            deleted = sum(self.deleted.values())
+            link.events.tell(What.STRAYS_KEPT, records=records, topics=topics, deleted=deleted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,40 +122,174 @@ def keep_strays(config: LinkConfig, wish: KeepWish) -> KeptStrays:
         read_begun(link)
         link.books.check_clusters(link.source.cluster.id(), link.target.cluster.id())
         with both_clusters(link) as clusters:
-            records, left = _kept(link, clusters, wish)
+            now = KeptNow()
+            StrayKeeper(link, clusters).keep(wish, now)
+            for error in now.failed.values():
+                raise error
             known = of_topics(salvaged_partitions(link.books), wish.topics)
-            return KeptStrays(records, tuple(look_at(clusters, known)), left)
+            return KeptStrays(sum(now.records.values()), tuple(look_at(clusters, known)), now.left)
 
 
-def _kept(link: OpenLink, clusters: BothClusters, wish: KeepWish) -> tuple[int, tuple[str, ...]]:
-    """Keep what is to be kept; return how many records, and what is left."""
-    states = _over(link)
-    if not states:
-        return 0, ()
-    part = part_of(link, states)
-    part.partitions = {
-        tp: each
-        for tp, each in part.partitions.items()
-        if each.opened and each.cut and _is_meant(tp, each.opened.target_topic, wish.topics)
-    }
-    found = look(clusters, part, link.ledger)
-    due = [(one, own) for one in found.partitions if (own := one.unsaved(Side.SOURCE)).any]
-    if due:
-        entries = save(link, clusters, Side.SOURCE, due, told=wish.told, stop=wish.stop)
-        link.ledger.append(entries)
+class StrayKeeper:
+    """Keeps aside what comes to the source of an open link, as often as it is asked to.
+
+    Args:
+        link: The link.
+        clusters: Its clusters.
+        hold: Raises if this process must not write any more.
+        pace: Called with the bytes that will be written next; it may wait.
+    """
+
+    def __init__(
+        self,
+        link: OpenLink,
+        clusters: BothClusters,
+        *,
+        hold: Callable[[], None] = lambda: None,
+        pace: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._link, self._clusters, self._hold, self._pace = link, clusters, hold, pace
+        self._places = SalvagePlaces()
+
+    def keep(self, wish: KeepWish, now: KeptNow) -> None:
+        """Keep what the source has now, each record once, and tell the events of the link.
+
+        A topic that is refused does not stop the others. Another process that does the same at the
+        same time fences this one, or is fenced; each looks again then at what is left.
+
+        Args:
+            wish: What is to be kept.
+            now: Gets what was kept, also where an error ends it.
+
+        Raises:
+            ClusterError: A cluster cannot be used. What is kept stays, and is not kept again.
+            LinkSealedError: The link was turned round, so what comes to its source is copied there.
+            StoppedError: The user asked to stop.
+        """
+        attempt = 1
+        try:
+            while not self._is_done(wish, now, last=attempt == _TRIES):
+                wish.stop.wait(_PAUSE.after(attempt))
+                attempt += 1
+        except BaseException:
+            self._places.clear()
+            raise
+        finally:
+            now.tell(self._link)
+
+    def _is_done(self, wish: KeepWish, now: KeptNow, *, last: bool) -> bool:
+        """Keep what is to be kept; return whether nobody has fenced this process meanwhile."""
+        try:
+            self._look(wish, now)
+        except RefusedError as error:
+            if error.name not in _FENCED or last or wish.stop.is_set():
+                raise
+            return False
+        return True
+
+    def _look(self, wish: KeepWish, now: KeptNow) -> None:
+        """Keep what is to be kept, topic by topic."""
+        link = self._link
         link.read()
-        count = sum(each.records for each in entries)
-        link.events.tell(What.STRAYS_KEPT, records=count)
-    else:
-        count = 0
-    left = [f"{each.about}: {each.text}" for each in found.problems]
-    left += [
+        states = _over(link)
+        found = self._found(states, wish.topics) if states else FailbackLook(())
+        due: dict[TopicName, list[tuple[Divergence, LoneRecords]]] = defaultdict(list)
+        for one in found.partitions:
+            own = one.unsaved(Side.SOURCE)
+            if own.any:
+                due[one.tp.topic].append((one, own))
+        for topic, lone in due.items():
+            try:
+                now.add(topic, self._topic(lone, wish))
+            except (RefusedError, SalvageDiffersError) as error:
+                if isinstance(error, RefusedError) and error.name in _FENCED:
+                    raise
+                now.failed[topic] = error
+                self._places.clear()
+        now.left = (*(f"{each.about}: {each.text}" for each in found.problems), *_open(found))
+
+    def _found(
+        self, states: Mapping[TopicName, LinkState], topics: frozenset[TopicName]
+    ) -> FailbackLook:
+        part = part_of(self._link, states)
+        part.partitions = {
+            tp: each
+            for tp, each in part.partitions.items()
+            if each.opened and each.cut and _is_meant(tp, each.opened.target_topic, topics)
+        }
+        return look(self._clusters, part, self._link.ledger, counting=None)
+
+    def _topic(
+        self, lone: Sequence[tuple[Divergence, LoneRecords]], wish: KeepWish
+    ) -> list[Salvaged]:
+        """Keep what came to partitions of a topic; return what is new, as entries of the ledger."""
+        link = self._link
+        some = [(one, own) for one, own in lone if self._has_records(own)]
+        entries = [
+            _emptied(link, one, own)
+            for one, own in lone
+            if (one, own) not in some and (one.salvaged or one.tp.topic in link.books.promoted)
+        ]
+        if some:
+            entries += save(
+                link,
+                self._clusters,
+                Side.SOURCE,
+                some,
+                told=wish.told,
+                stop=wish.stop,
+                hold=self._hold,
+                places=self._places,
+                pace=self._pace,
+            )
+        before = {one.tp: one.salvaged for one, _ in lone}
+        link.ledger.append([joined(before[each.tp], each) for each in entries])
+        link.read()
+        return entries
+
+    def _has_records(self, own: LoneRecords) -> bool:
+        """Whether a partition has records there; offsets may be those of markers."""
+        records = self._clusters.source.records(own.place, max(own.first, own.log_start), own.end)
+        return next(records, None) is not None
+
+
+def joined(before: Sequence[Salvaged], entry: Salvaged) -> Salvaged:
+    """Return an entry about what was kept now, and what was kept just before it. Pure.
+
+    So the ledger has one entry of a partition, however often something came to it.
+    """
+    alike = [
+        each
+        for each in before
+        if (each.side, each.place, each.producer_id) == (entry.side, entry.place, entry.producer_id)
+    ]
+    last = max(alike, key=lambda each: each.end, default=None)
+    if last is None or last.end != entry.first:
+        return entry
+    return replace(
+        entry,
+        first=last.first,
+        records=last.records + entry.records,
+        deleted=last.deleted + entry.deleted,
+    )
+
+
+def _emptied(link: OpenLink, one: Divergence, own: LoneRecords) -> Salvaged:
+    """Return the entry about offsets without records: those of markers, or deleted ones.
+
+    Elsewhere than behind a promotion it would be an answer to the question whose records stay.
+    """
+    topic = salvage_topic(one.own(own.side.other).place.topic)
+    return salvaged(link.name, one, own, 0, topic, now_ms())
+
+
+def _open(found: FailbackLook) -> list[str]:
+    return [
         f"{one.tp}: a transaction is open at the source from offset {one.source.end} on; what it"
         " leaves is kept once it has ended"
         for one in found.partitions
         if one.source.is_open
     ]
-    return count, tuple(left)
 
 
 def _is_meant(tp: TopicPartition, mirror: TopicName, topics: frozenset[TopicName]) -> bool:

@@ -69,6 +69,8 @@ def stands(rows: Iterable[PartitionStatus]) -> Iterator[Stand]:
             from_archive=changed.from_archive,
             deleted=row.deleted.missed if row.deleted is not None else 0,
             unstable=0 if row.state in OVER else max(0, row.unstable),
+            strays=row.strays,
+            unkept=row.unkept,
         )
 
 

@@ -147,6 +147,8 @@ def _partitions(now: Reading, about: About) -> Iterator[Measurement]:
         yield Measurement(metric, _known((key, each.lag_records) for key, each in found.items()))
     unstable = ((key, each.unstable) for key, each in found.items())
     yield Measurement(names.UNSTABLE_OFFSETS, unstable)
+    yield Measurement(names.STRAY_RECORDS, ((key, each.strays) for key, each in found.items()))
+    yield Measurement(names.STRAY_OFFSETS, ((key, each.unkept) for key, each in found.items()))
     yield Measurement(
         names.LAG_SECONDS, _known((key, each.known_lag) for key, each in found.items())
     )

@@ -151,6 +151,20 @@ UNSTABLE_OFFSETS = gauge(
     " see them, and they are copied once the transactions end. No lag counts them.",
     labels=_PLACE,
 )
+STRAY_RECORDS = gauge(
+    "towpath_stray_records",
+    "records",
+    "Records that clients wrote to the source of a topic whose clients use the target, and that are"
+    " kept aside in its salvage topic, replayed or not.",
+    labels=_PLACE,
+)
+STRAY_OFFSETS = gauge(
+    "towpath_stray_offsets_not_kept",
+    "offsets",
+    "Source offsets that clients wrote after the topic was promoted, and that are not kept aside"
+    " yet: the source deletes them by its retention.",
+    labels=_PLACE,
+)
 LAG_SECONDS = gauge(
     "towpath_lag_seconds",
     "seconds",
@@ -422,6 +436,8 @@ ALL = (
     BYTES_COPIED,
     LAG_RECORDS,
     UNSTABLE_OFFSETS,
+    STRAY_RECORDS,
+    STRAY_OFFSETS,
     LAG_SECONDS,
     GAPS,
     GAP_OFFSETS,

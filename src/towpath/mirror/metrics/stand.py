@@ -29,6 +29,8 @@ class Stand:
         from_archive: Records that came from an archive, as the source had deleted them.
         deleted: Records, at most, that the target deleted without leave and the source still has.
         unstable: Source offsets that an open transaction holds back.
+        strays: Records that came to the source after a promotion, and are kept aside.
+        unkept: Source offsets that came after a promotion, and are not kept aside.
     """
 
     topic: str
@@ -50,6 +52,8 @@ class Stand:
     from_archive: int = 0
     deleted: int = 0
     unstable: int = 0
+    strays: int = 0
+    unkept: int = 0
 
 
 @dataclass(slots=True)
@@ -64,6 +68,8 @@ class Sum:
     from_archive: int = 0
     deleted: int = 0
     unstable: int = 0
+    strays: int = 0
+    unkept: int = 0
     records: int = 0
     bytes: int = 0
     states: Counter[str] = field(default_factory=Counter)
@@ -80,6 +86,8 @@ class Sum:
         self.from_archive += stand.from_archive
         self.deleted += stand.deleted
         self.unstable += stand.unstable
+        self.strays += stand.strays
+        self.unkept += stand.unkept
         self.states[stand.state] += 1
 
     @property

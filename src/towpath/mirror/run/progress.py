@@ -85,6 +85,8 @@ class RunProgress:
     """The limits that hold."""
     groups: tuple[str, ...] = ()
     """A sentence about each group of consumers, or broker, that the last sync could not look at."""
+    strays: tuple[str, ...] = ()
+    """Sentences about what came to the source of promoted topics, and is kept aside or not."""
     ids: tuple[str, ...] = ()
     """A sentence about each id of a schema that partitions wait for, and why nobody answers."""
     hanging: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from towpath.mirror.metrics.feeding import telling_groups
 from towpath.mirror.metrics.meter import LinkMeter
 from towpath.mirror.mm2.publish import publishing
 from towpath.mirror.plan.link_plan import planned
+from towpath.mirror.run.beside import MakeBeside, NothingBeside
 from towpath.mirror.run.changed_file import ChangedFile, sections
 from towpath.mirror.run.committing import Committing
 from towpath.mirror.run.dealer import Dealer
@@ -60,6 +61,7 @@ def run(
     stop: threading.Event,
     show: Callable[[RunProgress], None],
     lease: Lease | None = None,
+    beside: MakeBeside = NothingBeside,
 ) -> RunProgress:
     """Mirror until `stop` is set, or until everything that existed at the start is copied.
 
@@ -70,6 +72,7 @@ def run(
         stop: Set to stop the run.
         show: Shows the progress.
         lease: The lease of the link, if the caller holds it.
+        beside: Makes what is done beside copying.
 
     Raises:
         ClusterError: A cluster refused access, or could not be reached when the run began and
@@ -85,7 +88,7 @@ def run(
         spark,
         stop,
         show,
-        lambda link, stack, meter: _Mirror(link, wishes, stop, show, stack, meter, lease),
+        lambda link, stack, meter: _Mirror(link, wishes, stop, show, stack, meter, lease, beside),
     )
 
 
@@ -99,6 +102,7 @@ class _Mirror(LinkRun):
         stack: ExitStack,
         meter: LinkMeter,
         lease: Lease | None,
+        beside: MakeBeside,
     ) -> None:
         # Once nothing may be copied any more, the run must not wait for a source that is away.
         end = link.source.abandon
@@ -127,6 +131,7 @@ class _Mirror(LinkRun):
         self._pausing = Pausing(link, self._dealer)
         self._groups = GroupLoop(link.config, telling_groups(meter), beside=publishing)
         self._committing = Committing(link.config, lambda: self.progress.rows)
+        self._beside = beside(link.config, self.progress, self._hold)
         self._file = ChangedFile(wishes.file, link.config)
         self._failures = 0
         self._round_over = threading.Event()
@@ -177,6 +182,8 @@ class _Mirror(LinkRun):
         self._outlook.look_when_due()
         self._committing.start()
         self._stack.callback(self._committing.close)
+        self._beside.start()
+        self._stack.callback(self._beside.close)
         self.progress.start()
 
     def _hold(self) -> None:
@@ -210,6 +217,8 @@ class _Mirror(LinkRun):
             self._schemas.finish(self._stop)
             self._tell_left_out()
             self._groups.finish()
+            self._beside.finish(self._stop)
+            self.progress.strays = self._beside.sentences
 
     def _begin(self, spark: Any, slots: Slots, number: int, follows: int) -> Rounds:
         """Begin a round, which takes over from the round that it `follows`, if there is one."""
@@ -334,6 +343,7 @@ class _Mirror(LinkRun):
         self._tell_left_out()
         self.progress.files = (*troubles(), *filter(None, (self._file.trouble,)))
         self.progress.groups = (*self._groups.troubles, *filter(None, (self._committing.trouble,)))
+        self.progress.strays = self._beside.sentences
         self.progress.events = self._link.events.trouble
         self._show(self.progress)
 

@@ -188,6 +188,15 @@ def _failover_ended(_about: str, facts: Facts) -> str:
     return f"the failover ended before it was complete: {'; '.join(facts['trouble'])}"
 
 
+def _strays_kept(_about: str, facts: Facts) -> str:
+    topics = ", ".join(facts.get("topics", ())) or "topics whose clients use the target"
+    deleted = facts.get("deleted", 0)
+    return (
+        f"{counted(facts['records'], 'record')} kept aside that came to the source of {topics}"
+        + (f"; the source had deleted {counted(deleted, 'offset')} before" if deleted else "")
+    )
+
+
 def _promotion_ended(_about: str, facts: Facts) -> str:
     asked = f"asked by {facts['user']}" + (f" on {facts['host']}" if facts["host"] else "")
     what = ", ".join([*facts["topics"], *(f"group {each}" for each in facts["groups"])])
@@ -252,10 +261,7 @@ _SENTENCES: Sentences = MappingProxyType(
         What.SALVAGE_REPLAYED: lambda _about, facts: (
             f"{counted(facts['records'], 'record')} of salvage topics replayed"
         ),
-        What.STRAYS_KEPT: lambda _about, facts: (
-            f"{counted(facts['records'], 'record')} kept aside that came to the source of topics"
-            " whose clients use the target"
-        ),
+        What.STRAYS_KEPT: _strays_kept,
         What.PROMOTION_ENDED: _promotion_ended,
     }
 )

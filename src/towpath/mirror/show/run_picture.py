@@ -107,6 +107,7 @@ def _alerts(progress: RunProgress, lines: TopicLines) -> list[Text]:
         *_named(State.NO_LEADER, _in_state(lines, State.NO_LEADER)),
         *_named("transaction", progress.hanging),
         *progress.paused,
+        *_named("strays", progress.strays),
         *_named("schemas", progress.ids),
         *_named("groups", progress.groups),
         *_named("limit", progress.limited),

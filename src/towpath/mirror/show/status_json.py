@@ -98,6 +98,8 @@ def as_json(row: PartitionStatus) -> PartitionJson:
         unstable=row.unstable,
         open_transaction=open_as_json(row.open) if row.open is not None else None,
         before_start=row.before,
+        stray_records=row.strays,
+        stray_offsets_not_kept=row.unkept,
     )
 
 

@@ -260,6 +260,10 @@ class PartitionJson(TypedDict):
     open_transaction: OpenTransactionJson | None
     before_start: tuple[int, int] | None
     """Source offsets [first, end) from before `records.start`, which are not copied."""
+    stray_records: int
+    """Records that came to the source though clients use the target, and are kept aside."""
+    stray_offsets_not_kept: int
+    """Source offsets that came after the topic was promoted, and are not kept aside yet."""
 
 
 @shape

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from towpath.ledger.books import LinkBooks
 from towpath.mirror.status.partition_status import OVER, PartitionStatus, State
-from towpath.model.amounts import count, counted
+from towpath.model.amounts import count, counted, shortened
 from towpath.runtime.clock import readable
+
+_NAMED = 5
 
 
 def cutovers(rows: Iterable[PartitionStatus]) -> str:
@@ -51,12 +54,19 @@ def _kept(rows: Sequence[PartitionStatus]) -> str:
     """Return how much of what came to the source afterwards is kept aside, for a sentence."""
     if not rows:
         return ""
-    left = sum(max(0, row.lag_records - row.kept) for row in rows)
+    left = [row for row in rows if row.lag_records > row.kept]
+    kept = Counter[str]()
+    for row in rows:
+        kept[row.topic] += row.strays
+    named = [f"{counted(number, 'record')} of {topic}" for topic, number in (+kept).items()]
+    told = f"kept aside: {shortened(named, _NAMED)}, replay with `towpath salvage replay FILE`"
     if not left:
-        return "; all of it is kept aside, see `towpath salvage ls FILE`"
-    kept = sum(min(row.kept, row.lag_records) for row in rows)
-    told = f"{counted(kept, 'offset')} are kept aside, and " if kept else ""
-    return f"; {told}`towpath salvage keep FILE` keeps them aside"
+        return f"; all of it is {told}" if named else "; it has no records"
+    offsets = sum(row.lag_records - row.kept for row in left)
+    how = "`towpath salvage keep FILE` keeps them aside"
+    if all(row.state is State.PROMOTED for row in left):
+        how += ", as a run does by itself (`gateway.keep_strays`)"
+    return (f"; {told}" if named else "") + f"; not kept: {counted(offsets, 'offset')}; {how}"
 
 
 def still_running(books: LinkBooks) -> str:

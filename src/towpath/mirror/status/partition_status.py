@@ -78,6 +78,7 @@ class PartitionStatus:
             (`mirror/status/before_start.py`).
         kept: Number of source offsets behind what was copied whose records are in a salvage topic.
         keepable: Whether what comes to the source can be kept so: clients use the target.
+        strays: Number of records that are in a salvage topic so.
         codes: Codes of `error`, `gaps` and `reason`, each of which `towpath explain` explains.
     """
 
@@ -116,6 +117,7 @@ class PartitionStatus:
     before: tuple[SourceOffset, SourceOffset] | None = None
     kept: int = 0
     keepable: bool = False
+    strays: int = 0
 
     @property
     def tp(self) -> TopicPartition:
@@ -129,6 +131,12 @@ class PartitionStatus:
         Of a partition that failed over or was stopped, nothing more is copied.
         """
         return 0 if self.state in OVER else max(0, self.lag_records)
+
+    @property
+    def unkept(self) -> int:
+        """Number of source offsets that came after a promotion and are not kept aside."""
+        is_meant = self.state is State.PROMOTED and self.keepable
+        return max(0, self.lag_records - self.kept) if is_meant else 0
 
     @property
     def clients_own(self) -> int:

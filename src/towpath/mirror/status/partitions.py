@@ -256,11 +256,12 @@ def with_state(row: PartitionStatus, books: LinkBooks) -> PartitionStatus:
     if closed.state in {LinkStage.STOPPED, LinkStage.REMOVED}:
         return replace(row, state=State.STOPPED_BY_HAND)
     is_promoted = closed.state == LinkStage.FAILED_OVER and row.topic in books.promoted
-    kept = [each.end for each in books.of(row.tp).salvaged if each.side is Side.SOURCE]
+    kept = [each for each in books.of(row.tp).salvaged if each.side is Side.SOURCE]
     return replace(
         row,
         state=State.PROMOTED if is_promoted else State.FAILED_OVER,
-        kept=max(0, max(kept, default=0) - row.source_end),
+        kept=max(0, max((each.end for each in kept), default=0) - row.source_end),
+        strays=sum(each.records for each in kept),
         keepable=closed.state == LinkStage.FAILED_OVER,
     )
 

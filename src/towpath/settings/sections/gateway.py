@@ -138,6 +138,13 @@ class GatewayConfig(Section):
         " source either way.",
     )
 
+    keep_strays: bool = Field(
+        True,
+        description="Whether the run of the link keeps aside what clients still write to the source"
+        " of a promoted topic, in a salvage topic on the target, until `towpath salvage replay`"
+        " brings it in. Where it does not, `towpath salvage keep` does.",
+    )
+
     after: Literal["stay", "leave"] = Field(
         "stay",
         description="What clients do once all topics of the link are promoted: `stay` keeps them at"

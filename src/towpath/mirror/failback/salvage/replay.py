@@ -70,12 +70,12 @@ class SalvagedPartition:
 def salvaged_partitions(books: LinkBooks) -> list[SalvagedPartition]:
     """Return the salvaged partitions of a link, from the ledger alone. Pure.
 
-    Several salvages of one partition count together.
+    Several salvages of one partition count together; one without a record has no salvage topic.
     """
     found: dict[TopicPartition, SalvagedPartition] = {}
     for tp, known in sorted(books.partitions.items()):
         mirror = known.opened.target if known.opened is not None else tp
-        for entry in known.salvaged:
+        for entry in (each for each in known.salvaged if each.records):
             one = _partition(entry, tp, mirror)
             before = found.get(one.place)
             found[one.place] = one if before is None else _joined(before, one)

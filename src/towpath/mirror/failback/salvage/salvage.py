@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from towpath.cluster.data.transaction_writer import TransactionWriter, portions, settle
 from towpath.mirror.errors import SalvageDiffersError
@@ -59,6 +59,30 @@ Show = Callable[[TopicPartition, int], None]
 """Told of the partition that is salvaged, and how many of its records are there."""
 
 
+@dataclass(slots=True)
+class SalvagePlaces:
+    """Where the next records of partitions go in their salvage topics, as far as that is known.
+
+    Who salvages again and again need not read all that is there each time. What is not known, or
+    was known for another offset of the origin, is looked for from the beginning.
+    """
+
+    _known: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+
+    def of(self, rescue: Rescue) -> int | None:
+        """Return the offset of the salvage topic before which nothing of a rescue lies."""
+        origin_end, at = self._known.get(rescue.place, (-1, 0))
+        return at if origin_end == rescue.own.first else None
+
+    def note(self, rescue: Rescue, at: int) -> None:
+        """Note that all of a rescue lies before an offset of the salvage topic."""
+        self._known[rescue.place] = rescue.own.end, at
+
+    def clear(self) -> None:
+        """Forget all, as after a failure: a topic may have been made again."""
+        self._known.clear()
+
+
 class Salvage:
     """Copies records of the losing side to salvage topics on the winning side.
 
@@ -69,6 +93,8 @@ class Salvage:
         hold: Raises if this process must not write any more.
         stop: Set to end early.
         show: Told of the progress.
+        places: Where the records of earlier calls lie; it is kept up to date.
+        pace: Called with the bytes that will be written next; it may wait.
     """
 
     def __init__(
@@ -80,7 +106,10 @@ class Salvage:
         hold: Callable[[], None] = lambda: None,
         stop: threading.Event | None = None,
         show: Show = lambda *_: None,
+        places: SalvagePlaces | None = None,
+        pace: Callable[[int], None] = lambda _: None,
     ) -> None:
+        self._places, self._pace = places or SalvagePlaces(), pace
         self._from, self._to = clusters.of(side), clusters.of(side.other)
         self._link, self._hold, self._show = link, hold, show
         self._stop = stop or threading.Event()
@@ -110,6 +139,7 @@ class Salvage:
             first, number = each.record.offset + 1, number + 1
         left = self._from.records(own.place, first, own.end)
         for some in portions(left, lambda each: each.size, most=_TOGETHER, most_bytes=_BYTES):
+            self._pace(sum(each.size for each in some))
             self._require()
             made.commit({rescue.place: [_salvaged(origin, each).encode() for each in some]})
             number += len(some)
@@ -122,7 +152,9 @@ class Salvage:
         """
         own = rescue.own
         start = self._from.admin.offsets.earliest([own.place]).sure(own.place)
-        number = sum(each.record.offset < start for each in self._saved(rescue))
+        number, behind = 0, self._places.of(rescue) or 0
+        for each in self._saved(rescue):
+            number, behind = number + (each.record.offset < start), each.offset + 1
         saved = (each.record for each in self._saved(rescue) if each.record.offset >= start)
         left = self._from.records(own.place, max(own.first, start), own.end)
         for one, other in _pairs(left, saved, lone=rescue.compacted):
@@ -132,12 +164,13 @@ class Salvage:
             number += 1
             if number % _TOGETHER == 0:
                 self._require()
+        self._places.note(rescue, behind)
         return number
 
     def _saved(self, rescue: Rescue) -> Iterator[SalvagedRecord]:
         """Yield the records of a rescue that are salvaged."""
         wanted, own = self._origin(rescue), rescue.own
-        for each in ReadSalvage(self._to, rescue.place).records():
+        for each in ReadSalvage(self._to, rescue.place).records(self._places.of(rescue)):
             if each.origin[:4] == wanted[:4] and own.first <= each.record.offset < own.end:
                 yield each
 

@@ -77,15 +77,19 @@ class ReadSalvage:
     marks: list[ReplayedMark] = field(default_factory=list)
     foreign: int = 0
 
-    def records(self) -> Iterator[SalvagedRecord]:
+    def records(self, at: int | None = None) -> Iterator[SalvagedRecord]:
         """Yield the salvaged records, in their order; `marks` and `foreign` fill meanwhile.
+
+        Args:
+            at: The offset to begin at, by default where the log begins.
 
         Raises:
             ClusterError: They cannot be read.
         """
         self.marks, self.foreign = [], 0
         here = self.cluster
-        for record in CommittedReader(here.admin, here.client, self.place, side=here.side).read():
+        reader = CommittedReader(here.admin, here.client, self.place, at=at, side=here.side)
+        for record in reader.read():
             told = decode(record)
             if isinstance(told, SalvagedRecord):
                 yield told
