@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from tests.support.clients.wires import Wire, receive
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.gateway_lease import DOUBT
+from towpath.gateway.promotion.undo_errors import late_answers
 from towpath.gateway.write_drains import WriteDrains
 
 
 class Sender:
     """A client's connection; `slow` is what it waits for."""
 
-    def __init__(self) -> None:
-        self.slow = set[object]()
+    def __init__(self, name: tuple[str, str] = ("", "")) -> None:
+        self.slow, self.name = set[object](), name
 
     def hold(self, slow: object) -> None:
         self.slow.add(slow)
@@ -83,3 +84,28 @@ def test_a_client_does_not_wait_for_a_connection_that_broke() -> None:
     assert sender.slow == {leg}
     leg.connection_lost(None)
     assert sender.slow == set()
+
+
+def test_who_holds_up_a_promotion_is_named() -> None:
+    drains = WriteDrains(lambda: 0.0)
+    legs = {
+        name: BrokerConnection(Sender(("10.0.0.7", name)), drains)
+        for name in ("billing", "shipping")
+    }
+    for name, number in (("billing", 1), ("shipping", 3), ("billing", 2), ("shipping", 4)):
+        legs[name].send(b"records", number, lambda _: None, writes=True)
+    marks = drains.marks()
+    legs["billing"].send(b"records", 5, lambda _: None, writes=True)
+    for leg in legs.values():
+        leg.connection_made(Wire())
+    receive(legs["shipping"], answer(3))
+    assert drains.slowest(marks) == (
+        "2 requests of client id 'billing' on 10.0.0.7, and 1 other connection"
+    ), "what came later is not waited for"
+    for number in (1, 2):
+        receive(legs["billing"], answer(number))
+    assert drains.slowest(marks) == "1 request of client id 'shipping' on 10.0.0.7"
+    late = str(late_answers(2.0, drains.slowest(marks)).why)
+    assert "not answered: 1 request of client id 'shipping' on 10.0.0.7" in late
+    receive(legs["shipping"], answer(4))
+    assert drains.slowest(marks) == ""

@@ -28,6 +28,10 @@ Begun = Callable[[int], "FetchAnswer | None"]
 class LegClient(Protocol):
     """Protocol of a client's connection, as its connections to brokers use it."""
 
+    @property
+    def name(self) -> tuple[str, str]:
+        """The host and the client id, empty before the first request."""
+
     def hold(self, slow: object) -> None:
         """Pause reading from the client until a slow broker accepts more."""
 
@@ -94,6 +98,11 @@ class BrokerConnection(asyncio.BufferedProtocol):
     def in_doubt(self) -> bool:
         """Whether a request that writes is still unanswered."""
         return self.done < self.sent and self._transport is not None
+
+    @property
+    def client(self) -> tuple[str, str]:
+        """The host and the client id of whose requests it carries."""
+        return self._client.name
 
     @property
     def is_stale(self) -> bool:

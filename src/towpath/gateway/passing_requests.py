@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 from towpath.gateway.apis import Api
 from towpath.gateway.frames import ACKS, HEADER, SMALLEST, FrameError, acks_at
-from towpath.gateway.produce_parts import ProducePart, parts
+from towpath.gateway.produce_parts import FIRST, ProducePart, parts
 
 _SIZE = 4
 _NO_ACKS = b"\0\0"
-_WALKED = 3
 
 
 class Versions(NamedTuple):
@@ -105,7 +104,7 @@ def _passes(
     request: memoryview, at: int, version: int, part: Callable[[ProducePart], bool]
 ) -> bool:
     """Whether all batches of a request pass; what makes no sense is told where it is opened."""
-    if version < _WALKED:
+    if version < FIRST:
         return False
     try:
         return all(map(part, parts(request, at, version)))

@@ -1,4 +1,4 @@
-"""The record batches in a Produce request, found without decoding it. Pure.
+"""The record batches in a Produce request, and codes of its answer, without decoding. Pure.
 
 The form is that of versions 3 to 9 on Kafka's protocol page.
 """
@@ -12,7 +12,11 @@ from typing import NamedTuple
 from towpath.gateway.frame_walks import FrameWalk
 from towpath.gateway.frames import FrameError
 
-_FLEXIBLE = 9
+FIRST = 3
+"""The lowest version whose form this is."""
+_LOG_START, _ERRORS, _FLEXIBLE = 5, 8, 9
+"""Versions that have the beginning of the log, errors of records, and compact fields."""
+_ANSWER_AT = 8
 _MAGIC_AT, _ATTRIBUTES_AT, _LEAST = 16, 21, 61
 PRODUCER_AT = 43
 """Where the producer id of a batch stands, before its epoch and first sequence."""
@@ -77,6 +81,42 @@ def _walked(walk: FrameWalk) -> Iterator[ProducePart]:
             walk.tags()
         walk.tags()
     walk.tags()
+
+
+def codes(answer: bytearray | memoryview, version: int) -> set[int]:
+    """Return the error codes in an answer to a request.
+
+    Args:
+        answer: It, with its size.
+        version: Its version, 3 to 9.
+
+    Raises:
+        FrameError: It is no such answer.
+    """
+    walk = FrameWalk(answer, _ANSWER_AT, version, flexible=version >= _FLEXIBLE)
+    try:
+        return {*_answered(walk)}
+    except (struct.error, IndexError) as error:
+        why = f"an answer to a Produce request of version {version} that makes no sense"
+        raise FrameError(why) from error
+
+
+def _answered(walk: FrameWalk) -> Iterator[int]:
+    walk.tags()
+    for _ in range(walk.count()):
+        walk.text()
+        for _ in range(walk.count()):
+            walk.at += 4  # the partition
+            yield walk.short()
+            walk.at += 8 + 8 + (8 if walk.version >= _LOG_START else 0)  # offset, time, log start
+            if walk.version >= _ERRORS:
+                for _ in range(walk.count()):
+                    walk.at += 4
+                    walk.text()
+                    walk.tags()
+                walk.text()
+            walk.tags()
+        walk.tags()
 
 
 def _identity(records: memoryview | bytearray) -> tuple[int, bool]:

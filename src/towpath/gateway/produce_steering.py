@@ -12,7 +12,8 @@ from towpath.gateway.cut_table import CutVerdict, SentBatch
 from towpath.gateway.cut_table import Place as Partition
 from towpath.gateway.frames import FrameError, Head
 from towpath.gateway.leaving_clients import LeavingClients
-from towpath.gateway.produce_parts import ProducePart
+from towpath.gateway.produce_parts import FIRST, ProducePart, parts
+from towpath.gateway.produce_parts import codes as codes_of
 from towpath.gateway.produce_requests import taken
 from towpath.gateway.producer_eras import is_adopted, stamped, written_by
 from towpath.gateway.request_sending import RelayedClient
@@ -64,6 +65,9 @@ class ProduceSteering:
 
         The step is `None` where it has to wait.
         """
+        unopened = self._unopened(frame, head, client.home, silent=silent)
+        if unopened is not None:
+            return unopened, False
         asked = produce_requests.opened(frame, head.version)
         names = produce_requests.names(asked)
         routes, home = self._routes, client.home
@@ -89,6 +93,30 @@ class ProduceSteering:
         step = self._sent(asked, frame, batches, codes, parts, silent=silent)
         is_away = home.cluster is Cluster.SOURCE and steering_answers.NOT_LEADER in codes.values()
         return step._replace(last=self._adopts and is_away), False
+
+    def _unopened(
+        self, frame: bytearray, head: Head, home: BrokerPlace, *, silent: bool
+    ) -> RequestStep | None:
+        """Return the step for a request that goes to one broker as it is, `None` for any other.
+
+        Where clients read mirrors most do: nothing is to be changed, nor judged later.
+        """
+        routes, places = self._routes, set[BrokerPlace | None]()
+        if routes.mirror is None or head.version < FIRST:
+            return None
+        try:
+            found = parts(memoryview(frame), head.end, head.version)
+        except FrameError:
+            return None  # it is told where it is opened
+        for each in found:
+            if each.transactional or each.topic in routes.held or each.topic in routes.eras:
+                return None
+            places.add(routes.writes_to(each.topic, each.partition, home))
+        to = places.pop() if len(places) == 1 else None
+        if to is None:
+            return None
+        sent = Sent(to, frame, partial(self._told, silent=silent), writes=True)
+        return RequestStep(sends=(sent,), silent=silent)
 
     def passes(self, part: ProducePart, home: BrokerPlace) -> bool:
         """Whether a batch goes to the client's own broker as it is, and nobody has to know of it.
@@ -176,7 +204,7 @@ class ProduceSteering:
         if not parts:
             return RequestStep(own=produce_requests.answer(asked, said, away), silent=silent)
         if len(parts) == 1 and not codes and self._is_plain(asked):
-            # As most are: nothing is to be changed, nor judged later.
+            # Nothing is to be changed, nor judged later.
             change = partial(self._told, silent=silent)
             sent = Sent(next(iter(parts)), frame, change, writes=True)
             return RequestStep(sends=(sent,), silent=silent)
@@ -205,8 +233,7 @@ class ProduceSteering:
         Raises:
             FrameError: Records without acks were refused.
         """
-        found = produce_requests.results(frame, version)
-        self._look_anew(each.error_code for each in found.values())
+        self._look_anew(codes_of(frame, version))
         return taken(frame, version) if silent else frame
 
     def _look_anew(self, codes: Iterable[int]) -> None:

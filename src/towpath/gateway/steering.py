@@ -122,9 +122,9 @@ class Steering:
     def passing(self, client: RelayedClient) -> PassingRule:
         """Return which Produce requests pass as they are to the client's own broker now."""
         routes = self._routes
-        if routes.held or routes.noted is not None or routes.mirror is not None:
+        if routes.held or routes.noted is not None or routes.lease.is_lapsed:
             return NOTHING
-        if routes.lease.is_lapsed:
+        if routes.mirror is not None and not routes.eras:  # the source's leader gets most of it
             return NOTHING
         part = partial(self._producing.passes, home=client.home) if routes.eras else None
         return PassingRule(self._own.versions(Api.PRODUCE), part)

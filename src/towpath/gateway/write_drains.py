@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.gateway_lease import DOUBT
+from towpath.model.amounts import counted
 
 
 class WriteDrains:
@@ -43,6 +44,17 @@ class WriteDrains:
     def marks(self) -> dict[BrokerConnection, int]:
         """Return the number of requests sent so far on each connection."""
         return {leg: leg.sent for leg in self._legs if leg.sent > leg.done}
+
+    def slowest(self, marks: Mapping[BrokerConnection, int]) -> str:
+        """Return who waits for most answers to requests up to these marks, "" for nobody."""
+        left = {leg: mark - leg.done for leg, mark in marks.items() if leg in self._legs}
+        leg = max(left, key=left.__getitem__, default=None)
+        if leg is None or left[leg] <= 0:
+            return ""
+        (host, client), number = leg.client, left[leg]
+        more = sum(each > 0 for each in left.values()) - 1
+        others = f", and {counted(more, 'other connection')}" if more else ""
+        return f"{counted(number, 'request')} of client id {client!r} on {host or '?'}{others}"
 
     def drained(self, marks: Mapping[BrokerConnection, int]) -> bool:
         """Whether all requests up to these marks are answered, and none is in doubt."""

@@ -67,7 +67,8 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             " source"
         ),
         ReasonCode.PROMOTE_ABSENT: lambda topic, side: (
-            f"topic {topic} is not there on the {side}, or the login may not see it"
+            f"topic {topic} is not there on the {side}, or the login may not see it; if it was"
+            " deleted, leave it out: name the others with `--topics`"
         ),
         ReasonCode.PROMOTE_NOT_COPIED: lambda about, why: f"{about} {why}",
         ReasonCode.PROMOTE_NOT_SAME: lambda about, what: (

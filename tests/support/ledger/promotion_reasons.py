@@ -57,7 +57,8 @@ PROMOTIONS = {
         " there: go back with `towpath cutover` of the link back, and point clients at the source"
     ),
     Reason.of(ReasonCode.PROMOTE_ABSENT, topic="orders", side="source"): (
-        "topic orders is not there on the source, or the login may not see it"
+        "topic orders is not there on the source, or the login may not see it; if it was deleted,"
+        " leave it out: name the others with `--topics`"
     ),
     Reason.of(
         ReasonCode.PROMOTE_NOT_COPIED, about="topic orders", why="is not copied now: it is paused"

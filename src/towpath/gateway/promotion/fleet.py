@@ -16,10 +16,10 @@ from typing import Any, Protocol, TypeVar
 
 from towpath.gateway.client_logins import ClientLogin
 from towpath.gateway.promotion.gateway_book import GatewayBook
-from towpath.gateway.promotion.gateway_part import GatewayPart
+from towpath.gateway.promotion.gateway_part import GatewayPart, Marks
 from towpath.gateway.promotion.promoting_gateway import PromotingGateway
 from towpath.gateway.promotion.reasons.gateways import of_gateway
-from towpath.gateway.promotion.undo_errors import UndoneError, undone
+from towpath.gateway.promotion.undo_errors import UndoneError, late_answers, undone
 from towpath.gateway.transaction_routes import SeenTransactional
 from towpath.ledger.entries import GatewayCall, GatewayReply, GatewaySign, GatewayTask, RelayedId
 from towpath.ledger.link import OpenLink
@@ -203,7 +203,7 @@ class Fleet:
         self,
         task: GatewayTask,
         patience: Deadline | None = None,
-        late: UndoneError | None = None,
+        late: float | None = None,
         **fields: Any,
     ) -> list[GatewayReply]:
         """Let all gateways do something; return what each says once all have done it.
@@ -211,7 +211,7 @@ class Fleet:
         Args:
             task: What to do.
             patience: How long to wait for all, and for what was sent to be answered.
-            late: Why it is undone where brokers do not answer in time.
+            late: The seconds that brokers had to answer, if it is undone where they do not.
             fields: What the task is about, as `GatewayCall` has it.
 
         Raises:
@@ -236,7 +236,7 @@ class Fleet:
             left = {name for name in left if not self._is_done(name, call)}
             if here and not left:
                 break
-            at.require(patience, self._late(left, late))
+            at.require(patience, self._late(left, late, marks if patience.over else None))
             if left:
                 book.read(_WAIT if here else _NAP)
                 book.others()  # one may have ended
@@ -302,13 +302,15 @@ class Fleet:
             return True
         return False
 
-    def _late(self, left: Set[str], late: UndoneError | None) -> UndoneError:
-        if not left and late is not None:
-            return late
+    def _late(self, left: Set[str], late: float | None, marks: Marks | None) -> UndoneError:
         name = min(left, default="")
         sign = self.others.get(name)
         if sign is None:
-            return late or undone(ReasonCode.PROMOTE_ENDED)
+            if late is None:
+                return undone(ReasonCode.PROMOTE_ENDED)
+            drains = self._at.gateway.drains
+            slowest = self._at.call(lambda: drains.slowest(marks)) if marks else ""
+            return late_answers(late, slowest)
         return UndoneError(of_gateway(sign, "it did not do its part in time"))
 
 

@@ -11,7 +11,6 @@ from towpath.gateway.promotion.promotion_scope import PromotionScope, take_in_ne
 from towpath.gateway.promotion.reasons.groups import of_commits
 from towpath.gateway.promotion.undo_errors import (
     UndoneError,
-    late_answers,
     missed,
     undone,
     unknown,
@@ -133,7 +132,7 @@ class GroupMove:
         Raises:
             UndoneError: What was sent to brokers before is not answered in time.
         """
-        self._fleet.ask(GatewayTask.CLOSE, patience, late_answers(MEMBERS))
+        self._fleet.ask(GatewayTask.CLOSE, patience, MEMBERS)
         self._take_in_new()
         if not self._fleet.missing(self._members()):
             return True

@@ -36,7 +36,6 @@ from towpath.gateway.promotion.promotion_scope import PromotionScope, lags
 from towpath.gateway.promotion.transaction_move import TransactionMove
 from towpath.gateway.promotion.undo_errors import (
     UndoneError,
-    late_answers,
     undone,
     unknown,
 )
@@ -174,7 +173,7 @@ class PromotionAttempt:
         self._fleet.ask(
             GatewayTask.HOLD,
             self._budget,
-            late_answers(seconds),
+            seconds,
             topics=tuple(sorted(scope.topics)),
             others=tuple(sorted(scope.others)),
             stay=tuple(sorted(scope.stay)),

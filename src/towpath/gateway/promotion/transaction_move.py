@@ -10,7 +10,7 @@ from towpath.cluster.metadata import DescribedTransaction
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope
 from towpath.gateway.promotion.transactional_cut import LeavingTransactional
-from towpath.gateway.promotion.undo_errors import UndoneError, late_answers, undone
+from towpath.gateway.promotion.undo_errors import UndoneError, undone
 from towpath.gateway.transaction_routes import TransactionHold, TransactionRoutes, joined_beyond
 from towpath.ledger.entries import TRANSACTIONS_LEVEL, GatewayTask, MovedTransactional
 from towpath.ledger.link import OpenLink
@@ -180,7 +180,7 @@ class TransactionMove:
 
     def _sealed(self, patience: Deadline) -> bool:
         """Let nothing pass any more; return whether still no transaction is open."""
-        self._fleet.ask(GatewayTask.SEAL, patience, late_answers(patience.left()))
+        self._fleet.ask(GatewayTask.SEAL, patience, patience.left())
         found = self._describe(self._all())
         self._ended = found
         if any(_ongoing(found)):

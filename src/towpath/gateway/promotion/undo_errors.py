@@ -21,9 +21,15 @@ def undone(code: ReasonCode, **values: int | str) -> UndoneError:
     return UndoneError(Reason.of(code, **values))
 
 
-def late_answers(seconds: float) -> UndoneError:
-    """Return the error for brokers that did not answer in time what was sent to them."""
-    what = "the brokers had answered all that was sent to them"
+def late_answers(seconds: float, slowest: str = "") -> UndoneError:
+    """Return the error for brokers that did not answer in time what was sent to them.
+
+    Args:
+        seconds: How long they had.
+        slowest: Whose requests are not answered, as far as that is known.
+    """
+    left = f" (not answered: {slowest})" if slowest else ""
+    what = f"the brokers had answered all that was sent to them{left}"
     return undone(ReasonCode.PROMOTE_LATE, hold=f"{seconds:g} s", what=what)
 
 
