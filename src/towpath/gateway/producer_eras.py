@@ -40,6 +40,11 @@ def is_adopted(producer: int) -> bool:
     return 0 <= producer < _COUNTED
 
 
+def is_given(producer: int) -> bool:
+    """Return whether a producer has its id from a gateway, of whichever link."""
+    return producer >= FIRST_ID
+
+
 def canonical(producer: int) -> int:
     """Return the id by which the gateway knows a producer that is not transactional.
 

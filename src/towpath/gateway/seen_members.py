@@ -34,6 +34,10 @@ class SeenMembers:
         if len(self._heard) > self._most:
             self._heard.popitem(last=False)
 
+    def groups(self) -> set[str]:
+        """Return the groups of these members."""
+        return {group for group, _ in self._heard}
+
     def generation(self, group: str, member: str) -> int | None:
         """Return the generation that a member of a classic group told last, if it did."""
         return self._heard.get((group, member))

@@ -15,7 +15,7 @@ from tests.support.clusters.brokers import SharedCluster
 from tests.support.kafka import create_topic
 from tests.support.links import Link
 from towpath.cluster.data.client import Client
-from towpath.gateway.producer_eras import canonical
+from towpath.gateway.producer_eras import FIRST_ID, canonical, is_adopted, is_given
 from towpath.gateway.promotion.direct_writers import require_no_direct_writers
 from towpath.gateway.promotion.gateway_part import GatewayPart
 from towpath.gateway.promotion.promotion_record import record_of
@@ -38,8 +38,9 @@ from towpath.settings import load
 from towpath.wire import plain
 
 pytestmark = pytest.mark.broker
-RELAYED, DIRECT = (1 << 39) + 7, (1 << 39) + 8
-"""Ids that the source could give, and never gets to: another test's transactional id may have 8."""
+DIRECT = (1 << 39) + 8
+"""An id that the source could give, and never gets to: another test's transactional id may have 8.
+"""
 LONG_AGO = 3_600_000
 """Milliseconds; brokers forget producers by the time of their records, those of a day ago soon."""
 
@@ -55,12 +56,22 @@ def write(link: OpenLink, tp: TopicPartition, producer: int, sequence: int) -> N
         client.produce(tp, batch)
 
 
+@pytest.mark.parametrize(
+    ("is_asked", "first"), [(is_adopted, 1 << 39), (is_given, FIRST_ID + (1 << 39))]
+)
 def test_who_writes_without_the_gateway_is_found_by_what_grows(
-    tmp_path: Path, source: SharedCluster, target: SharedCluster, new_name: Callable[[str], str]
+    tmp_path: Path,
+    source: SharedCluster,
+    target: SharedCluster,
+    new_name: Callable[[str], str],
+    is_asked: Callable[[int], bool],
+    first: int,
 ) -> None:
+    """Its id is one that the source gives, or one that a gateway of another link gave."""
     made = Link(tmp_path, source, target, new_name("direct"), timeout="10s")
     topic = create_topic(source.bootstrap, f"{made.name}.t", 1)
     tp, routes = TopicPartition(TopicName(topic), 0), Routes()
+    relayed, direct = first + 7, first + 8
     part = GatewayPart(cast("Any", SimpleNamespace(routes=routes)))
 
     def ask(task: GatewayTask) -> list[GatewayReply]:
@@ -71,15 +82,15 @@ def test_who_writes_without_the_gateway_is_found_by_what_grows(
 
     at: Any = SimpleNamespace(fleet=SimpleNamespace(ask=ask), stop=threading.Event())
     with open_link(load(made.file)) as link, open_link(load(made.file)) as other:
-        for producer in (RELAYED, DIRECT):
+        for producer in (relayed, direct):
             write(link, tp, producer, 0)
-        require_no_direct_writers(at, link, [tp])  # both are known, and silent
+        require_no_direct_writers(at, link, [tp], is_asked)  # both are known, and silent
 
         def write_on(producer: int, sequence: int) -> None:
             while routes.noted is None:
                 time.sleep(0.01)
             time.sleep(1.0)
-            if producer == RELAYED:
+            if producer == relayed:
                 routes.noted.add(canonical(producer))
             write(other, tp, producer, sequence)
 
@@ -87,13 +98,13 @@ def test_who_writes_without_the_gateway_is_found_by_what_grows(
             writer = threading.Thread(target=write_on, args=(producer, sequence))
             writer.start()
             try:
-                require_no_direct_writers(at, link, [tp])
+                require_no_direct_writers(at, link, [tp], is_asked)
             finally:
                 writer.join()
 
-        watched(RELAYED, 1)
+        watched(relayed, 1)
         with pytest.raises(UndoneError) as found:
-            watched(DIRECT, 1)
+            watched(direct, 1)
         assert found.value.why.code is ReasonCode.PROMOTE_DIRECT
         assert routes.noted is None
 

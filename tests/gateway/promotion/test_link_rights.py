@@ -14,7 +14,8 @@ from tests.support.clusters.fleet import USERS
 from tests.support.clusters.rights import DESCRIBE, READ, TOPIC, WRITE, allow
 from tests.support.clusters.secured import SecuredLink
 from tests.support.kafka import create_topic
-from towpath.gateway.promotion.link_rights import lacking_rights
+from towpath.gateway.promotion.link_rights import hidden_groups, lacking_rights
+from towpath.gateway.promotion.promotion_scope import PromotionScope
 from towpath.ledger.link import OpenLink, open_link
 from towpath.model.groups import ClientGroup
 from towpath.model.nouns import TopicName
@@ -56,3 +57,8 @@ def test_each_right_that_is_missing_is_named(
         allow(target, groups, name, [READ])
         allow(target, ids, f"towpath.{name}.", [DESCRIBE, WRITE])
         assert missing(link, topic) == []
+        scope = PromotionScope({}, others=frozenset({"shown"}))
+        allow(made.source, groups, f"{name}-may", [DESCRIBE])
+        seen = {"shown", f"{name}-may", f"{name}-hidden"}
+        (why,) = hidden_groups(link, seen, scope)
+        assert str(why).endswith(f"the login needs the ACL Describe on group {name}-hidden")

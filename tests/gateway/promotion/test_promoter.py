@@ -216,6 +216,8 @@ def test_a_gateway_that_begins_knows_what_went_back(link: OpenLink) -> None:
     stranger = GatewayBook(replace(link, name=LinkName(f"{link.name}-3"), config=config))
     stranger.begin()
     assert (stranger.promoted, stranger.others()) == ({}, []), "a link of other topics is alone"
+    assert book.name in {each.name for each in stranger.beside()}, "clients may be at the wrong one"
+    assert book.name not in {each.name for each in book.beside()}
     stranger.end()
     book.end()
 

@@ -1,15 +1,16 @@
 """Producers that write to the source without the gateway, where ids do not tell. Blocking.
 
-A gateway that has taken over the source's addresses serves producers with ids of the source. Only
-what they do tells whether they come through it: for a moment it notes the producers of all batches
+A gateway that has taken over the source's addresses serves producers with ids of the source, and a
+gateway of another link between the same clusters gives ids as this one does. Only what producers do
+tells whether they come through this gateway: for a moment it notes the producers of all batches
 that pass, and asks the source whose sequences grew meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from towpath.gateway.producer_eras import canonical, is_adopted
+from towpath.gateway.producer_eras import canonical
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.undo_errors import undone
 from towpath.ledger.entries import GatewayTask
@@ -24,7 +25,10 @@ _WATCH = 2.0
 
 
 def require_no_direct_writers(
-    at: PromotionResources, link: OpenLink, places: Sequence[TopicPartition]
+    at: PromotionResources,
+    link: OpenLink,
+    places: Sequence[TopicPartition],
+    is_asked: Callable[[int], bool],
 ) -> None:
     """Raise if a producer writes to the source without the gateways.
 
@@ -32,6 +36,7 @@ def require_no_direct_writers(
         at: What to work with.
         link: The link that copies, from the source.
         places: The partitions that move.
+        is_asked: Whether the id of a producer does not tell how it comes.
 
     Raises:
         ClusterError: The source does not answer.
@@ -39,9 +44,9 @@ def require_no_direct_writers(
     """
     at.fleet.ask(GatewayTask.NOTE)
     at.stop.wait(_BEFORE)
-    before = _sequences(link, places)
+    before = _sequences(link, places, is_asked)
     at.stop.wait(_WATCH)
-    after = _sequences(link, places)
+    after = _sequences(link, places, is_asked)
     noted = {each for reply in at.fleet.ask(GatewayTask.NOTED) for each in reply.producers}
     for (tp, producer), sequence in after.items():
         if before.get((tp, producer)) != sequence and canonical(producer) not in noted:
@@ -49,12 +54,12 @@ def require_no_direct_writers(
 
 
 def _sequences(
-    link: OpenLink, places: Sequence[TopicPartition]
+    link: OpenLink, places: Sequence[TopicPartition], is_asked: Callable[[int], bool]
 ) -> dict[tuple[TopicPartition, int], tuple[int, int]]:
-    """Return epoch and last sequence of each producer that has its id from the source."""
+    """Return epoch and last sequence of each producer that is asked about."""
     return {
         (tp, each.id): (each.epoch, each.last_sequence)
         for tp, states in link.source.producers.states(places).items()
         for each in states
-        if is_adopted(each.id)
+        if is_asked(each.id)
     }

@@ -137,6 +137,11 @@ class Fleet:
                 found.forbidden.append(of_gateway(sign, book.why_apart(sign)))
         if others:
             found.told.append(f"gateway {book.name}, which would lead it, is this one")
+        found.told += (
+            f"gateway {each.name} on {each.host}, pid {each.pid}, is of link {each.link}: it would"
+            " not hold clients of these topics; lead them to a gateway of this link before"
+            for each in book.beside()
+        )
         if asked:
             book.tell([call])
         patience = Deadline.after(_TELLS)

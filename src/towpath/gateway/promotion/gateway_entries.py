@@ -126,10 +126,14 @@ class GatewayEntries:
             return True
         if not any(link.config.topics.matches(each.topic) for each in record.topics):
             return False
-        theirs, ours = self._sources.get(record.link), self._sources.get(link.name)
+        return self._is_between_ours(record.link)
+
+    def _is_between_ours(self, link: LinkName) -> bool:
+        """Whether a link joins the clusters of this one, as far as that can be known."""
+        theirs, ours = self._sources.get(link), self._sources.get(self._link.name)
         if ours is None:
             try:
-                ours = link.source.cluster.id()
+                ours = self._link.source.cluster.id()
             except ClusterError:
                 return True
         return theirs in {None, ours}
@@ -221,6 +225,16 @@ class GatewayEntries:
         links = {self._link.name, *(record.link for record in self.promoted.values())}
         signs = [each for each in self.signs.values() if each.link in links]
         return self._company.living(signs)
+
+    def beside(self) -> list[GatewaySign]:
+        """Return gateways of other links between the same clusters that may still serve clients.
+
+        They take no part, and may have clients of the same topics all the same.
+        """
+        known = {each.name for each in self.others()}
+        signs = (each for each in self.signs.values() if each.name not in known)
+        living = self._company.living(signs)
+        return [each for each in living if self._is_between_ours(each.link)]
 
     def company(self) -> list[GatewaySign]:
         """Return them, with those that ended so lately that brokers may still get something."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from towpath.cluster.admin.rights import Right
 from towpath.cluster.codes import TOPIC_AUTHORIZATION_FAILED, refused
+from towpath.gateway.promotion.promotion_scope import PromotionScope
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import RefusedError
 from towpath.model.groups import ClientGroup
@@ -48,4 +49,22 @@ def lacking_rights(
     except RefusedError as error:
         if not error.forbidden:
             raise
+        yield error.reason
+
+
+def hidden_groups(link: OpenLink, seen: Set[str], scope: PromotionScope) -> Iterator[Reason]:
+    """Yield the groups whose members came through a gateway, and that the source does not show.
+
+    They would stay behind, and begin anew on the target, as nobody knows their offsets.
+
+    Args:
+        link: The link that copies: clients leave its source.
+        seen: The groups whose members came through the gateway.
+        scope: What moves, and which groups the source shows.
+
+    Raises:
+        ClusterError: The source does not answer.
+    """
+    shown = scope.others | {group.name for group in scope.groups}
+    for _, error in sorted(link.source.groups.hidden(seen - shown).items()):
         yield error.reason

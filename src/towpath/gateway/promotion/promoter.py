@@ -22,7 +22,7 @@ from towpath.gateway.promotion.known_producers import KnownProducers
 from towpath.gateway.promotion.late_members import LateMembers
 from towpath.gateway.promotion.leaving_gate import LeavingGate
 from towpath.gateway.promotion.link_back import copying, link_back
-from towpath.gateway.promotion.link_rights import lacking_rights
+from towpath.gateway.promotion.link_rights import hidden_groups, lacking_rights
 from towpath.gateway.promotion.login_checks import check_logins
 from towpath.gateway.promotion.mirroring_end import close_topics
 from towpath.gateway.promotion.promotion_attempt import PromotionAttempt
@@ -294,7 +294,9 @@ class Promoter:
     def _scope(self, link: OpenLink, asked: Promotion) -> PromotionScope:
         routes, mirror = self._at.gateway.routes, self._mirror
         facts = self._facts = self._at.fleet.facts()
-        promoted, ids = self._at.call(lambda: ({*routes.topics}, routes.transactions.copy()))
+        promoted, ids, seen = self._at.call(
+            lambda: ({*routes.topics}, routes.transactions.copy(), routes.seen.groups())
+        )
         ids.learn(facts.seen)
         settled = frozenset[str]() if asked.back else self._at.book.groups_alone()
         scope = scope_of(link, asked.topics, promoted, ids, back=asked.back, settled=settled)
@@ -305,7 +307,8 @@ class Promoter:
             scope.stay = self._staying(moved, promoted | scope.topics.keys())
         check_logins(link, scope, sorted(facts.logins))
         rights = lacking_rights(self._at.link, link, scope.mirrors, scope.groups)
-        scope.forbidden = [*facts.forbidden, *scope.forbidden, *rights]
+        hidden = hidden_groups(link, seen, scope)
+        scope.forbidden = [*facts.forbidden, *scope.forbidden, *rights, *hidden]
         return scope
 
     def _staying(self, moved: Set[str], promoted: Set[str]) -> frozenset[str]:

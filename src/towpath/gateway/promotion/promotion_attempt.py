@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from towpath.gateway.producer_eras import is_adopted, is_given
 from towpath.gateway.promotion.deciding import decide
 from towpath.gateway.promotion.direct_writers import require_no_direct_writers
 from towpath.gateway.promotion.gateway_entries import done_state
@@ -91,8 +92,8 @@ class PromotionAttempt:
         self._reach(PromotionStep.BEGUN)
         self._near()
         self._groups.present()
-        if section.adopt and not self._asked.back:
-            require_no_direct_writers(self._at, self._link, self._scope.partitions)
+        if not self._asked.back:
+            self._require_none_direct(adopts=section.adopt)
         self._groups.find()
         self._transactions.prepare()
         self._reach(PromotionStep.NEAR)
@@ -125,6 +126,21 @@ class PromotionAttempt:
             held=round(1000 * (freed - self._held)),
             silent=round(1000 * (now - self._began)),
         )
+
+    def _require_none_direct(self, *, adopts: bool) -> None:
+        """Raise if a producer writes without these gateways whose id does not tell that.
+
+        Raises:
+            UndoneError: One does.
+        """
+        beside = bool(self._book.beside())
+        if adopts or beside:
+            require_no_direct_writers(
+                self._at,
+                self._link,
+                self._scope.partitions,
+                lambda number: (adopts and is_adopted(number)) or (beside and is_given(number)),
+            )
 
     def _reach(self, step: PromotionStep) -> None:
         self._book.reach(self._asked, step)

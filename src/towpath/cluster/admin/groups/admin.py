@@ -89,6 +89,18 @@ class GroupAdmin:
         known = {wanted[name]: broker for name, broker in there.items()}
         return hidden | unwritable(self._control, known, deadline)
 
+    def hidden(self, names: Iterable[str]) -> dict[str, ClusterError]:
+        """Return the groups that the login may not describe, and why; they need not exist.
+
+        Raises:
+            ClusterError: No broker can be asked.
+        """
+        wanted = {*names}
+        if not wanted:
+            return {}
+        failed = coordinators(self._control, wanted, self._deadline()).failed
+        return {name: error for name, error in failed.items() if _is_forbidden(error)}
+
     def subscriptions(self, groups: Iterable[GroupState]) -> Subscriptions:
         """Return the topics that members of groups subscribe to."""
         return subscriptions(self._control, groups, self._deadline())
