@@ -55,7 +55,7 @@ def test_a_batch_is_one_of_the_file_and_stands_alone(
 @pytest.mark.parametrize(
     ("batches", "why"),
     [
-        ({"first": ["a", "b"], "last": ["b"]}, "topic b in first and in last"),
+        ({"first": ["a", "b"], "last": ["b"]}, "topic b is in first and in last"),
         ({"first": []}, "needs at least one entry"),
         ({"first": ["a.*"]}, "'a.*' is no name of a topic"),
         ({"--first": ["a"]}, "should match pattern"),

@@ -41,7 +41,7 @@ def test_what_needs_offsets_is_refused_beside_it(write: Write, beside: str) -> N
     ):
         link = LINK if what == "transform" else "\n".join(LINK.splitlines()[:3])
         [(path, text)] = problems(write(f"{link}\n{beside}\n{part}\n"))
-        assert path == "transform"
+        assert path == what
         assert text.startswith(f"{what} cannot be used with {BESIDE[beside]}: ")
 
 

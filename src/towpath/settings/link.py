@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
     Field,
     StrictBool,
-    ValidationInfo,
-    field_validator,
 )
 
-from towpath.model.changes import RecordChange
+from towpath.model.changes import Framing, RecordChange
 from towpath.model.errors import ConfigError
 from towpath.model.nouns import LinkName, TopicName
 from towpath.model.target_kinds import TargetKind, refusal, refused_overrides
-from towpath.settings.problems import Placed, placed_error, require_none
 from towpath.settings.sections.access import AccessConfig
 from towpath.settings.sections.changes import ChangesConfig, change_of
 from towpath.settings.sections.clusters import LinkCluster
@@ -32,10 +29,11 @@ from towpath.settings.sections.registries import RegistryKind
 from towpath.settings.sections.schemas import SchemaIds, SchemasConfig
 from towpath.settings.sections.topics import LinkTopics, Replicas
 from towpath.settings.sections.transform import TransformConfig
-from towpath.settings.shape import Section
+from towpath.settings.shape import Place, Placed, Section, contradictions
 from towpath.settings.units import Duration, Size, between
 
 _LINK = re.compile(r"[A-Za-z0-9._-]{1,100}")
+_WRONG = object()
 _LEGAL = "must be 1 to 100 letters, digits, '.', '_' or '-'"
 
 
@@ -196,111 +194,115 @@ class LinkConfig(Section):
                 found[topic] = str(error)
         return found
 
-    @field_validator("records")
-    @classmethod
-    def _beside_twin(cls, records: RecordsConfig, info: ValidationInfo) -> RecordsConfig:
-        topics = info.data.get("topics")
-        if topics is None or topics.twin is None:
-            return records
-        if records.offsets is OffsetsPolicy.IDENTICAL:
+    @contradictions
+    def _records_beside_twin(self) -> Iterator[Placed]:
+        if self.topics.twin is None:
+            return
+        records = self.records
+        if getattr(records, "offsets", None) is OffsetsPolicy.IDENTICAL:
             text = "offsets cannot stay identical where both sides are written; see topics.twin"
-            raise placed_error(text, "offsets")
-        if records.archive is not None:
+            yield Placed(("records", "offsets"), text)
+        if getattr(records, "archive", None) is not None:
             text = (
                 "cannot be used with topics.twin: an archive of the source has the records of the"
                 " twin too, and does not tell them apart"
             )
-            raise placed_error(text, "archive")
-        return records
+            yield Placed(("records", "archive"), text)
 
-    @field_validator("groups")
-    @classmethod
-    def _groups_beside_twin(
-        cls, groups: GroupsConfig | None, info: ValidationInfo
-    ) -> GroupsConfig | None:
-        topics = info.data.get("topics")
-        if groups is not None and topics is not None and topics.twin is not None:
-            raise ValueError(
+    @contradictions
+    def _groups_beside_twin(self) -> Iterator[Placed]:
+        if self.topics.twin is not None and self.groups is not None:
+            text = (
                 "cannot be used with topics.twin yet: a place of a group would have to be"
                 " translated by both links, as each side has records that the other has elsewhere"
             )
-        return groups
+            yield Placed(("groups",), text)
 
-    @field_validator("changes")
-    @classmethod
-    def _possible(
-        cls, changes: tuple[ChangesConfig, ...], info: ValidationInfo
-    ) -> tuple[ChangesConfig, ...]:
-        require_none([*_impossible(changes, info.data), *two_answers(changes)])
-        return changes
+    @contradictions
+    def _dropped(self) -> Iterator[Placed]:
+        for index, change in enumerate(self.changes):
+            if getattr(change, "drop", ()) and self.records.offsets is OffsetsPolicy.IDENTICAL:
+                text = "offsets cannot stay identical where records are dropped"
+                yield Placed(("changes", index, "drop"), f"{text}; see records.offsets")
 
-    @field_validator("transform")
-    @classmethod
-    def _alone(
-        cls, transform: TransformConfig | None, info: ValidationInfo
-    ) -> TransformConfig | None:
-        topics = info.data.get("topics")
-        by_count = topics is not None and topics.partitions is not None
-        if transform is not None and not (transform.sql or transform.python or by_count):
-            raise placed_error("give `sql`, a query, or `python`, a function", "sql")
-        if transform is not None or by_count:
-            what = "topics.partitions" if transform is None else "transform"
-            require_none(_beside_transform(info.data, what))
-        return transform
+    @contradictions
+    def _new_ids(self) -> Iterator[Placed]:
+        for index, change in enumerate(self.changes):
+            framing = getattr(getattr(change, "ids", None), "framing", None)
+            if framing is Framing.CONFLUENT and not self._translates:
+                text = "needs `schemas.ids: translate`, which makes new ids"
+                yield Placed(("changes", index, "ids"), text)
 
-    @field_validator("run")
-    @classmethod
-    def _without_rates(cls, run: RunConfig, info: ValidationInfo) -> RunConfig:
-        topics = info.data.get("topics")
-        by_count = topics is not None and topics.partitions is not None
-        if run.max_rate.model_fields_set and (info.data.get("transform") or by_count):
-            what = "transform" if info.data.get("transform") else "topics.partitions"
+    @contradictions
+    def _one_answer(self) -> Iterator[Placed]:
+        for place, text, _ in two_answers(self.changes):
+            yield Placed(("changes", *place), text)
+
+    @contradictions
+    def _query(self) -> Iterator[Placed]:
+        given = self.transform
+        if given is not None and not (given.sql or given.python or self.topics.partitions):
+            yield Placed(("transform", "sql"), "give `sql`, a query, or `python`, a function")
+
+    @contradictions
+    def _alone(self) -> Iterator[Placed]:
+        what, place = self._by_query()
+        for text in _beside_transform(self, what) if what else ():
+            yield Placed(place, text)
+
+    @contradictions
+    def _without_rates(self) -> Iterator[Placed]:
+        what, _ = self._by_query()
+        if what and self.run.max_rate.model_fields_set:
             text = f"cannot be used with {what}, which keeps no rates; `transform.max_offsets`"
-            raise placed_error(f"{text} bounds what one transaction copies", "max_rate")
-        return run
+            yield Placed(("run", "max_rate"), f"{text} bounds what one transaction copies")
 
-    @field_validator("topics")
-    @classmethod
-    def _not_onto_itself(cls, topics: LinkTopics, info: ValidationInfo) -> LinkTopics:
-        source, target = info.data.get("source"), info.data.get("target")
-        if topics.twin is not None and not _LINK.fullmatch(topics.twin):
-            raise placed_error(_LEGAL, "twin")
-        if topics.twin is not None and topics.twin == info.data.get("link"):
+    def _by_query(self) -> tuple[str, Place]:
+        """Return what sends records through Spark, "" for nothing, and where it stands."""
+        if getattr(self, "transform", _WRONG) is not None:
+            return "transform", ("transform",)
+        by_count = self.topics.partitions is not None
+        return "topics.partitions" if by_count else "", ("topics", "partitions")
+
+    @contradictions
+    def _another_twin(self) -> Iterator[Placed]:
+        twin = self.topics.twin
+        if twin is not None and not _LINK.fullmatch(twin):
+            yield Placed(("topics", "twin"), _LEGAL)
+        elif twin is not None and twin == self.link:
             text = "is this link itself; name the link that copies in the other direction"
-            raise placed_error(text, "twin")
-        require_none(_refused(target, topics))
-        if source and target and topics.keeps_names:
-            shared = set(source.bootstrap) & set(target.bootstrap)
-            if shared:
-                text = f"source and target are one cluster ({min(shared)}); give the mirror topics"
-                raise placed_error(f"{text} another name, such as copy.{{topic}}", "rename")
-        return topics
+            yield Placed(("topics", "twin"), text)
+
+    @contradictions
+    def _taken(self) -> Iterator[Placed]:
+        kind = self.target.said_kind
+        for key in refused_overrides(kind, self.topics.configs.override):
+            assert kind  # noqa: S101, only a known kind refuses
+            yield Placed(("topics", "configs", "override", key), refusal(kind, key))
+
+    @contradictions
+    def _not_onto_itself(self) -> Iterator[Placed]:
+        shared = set(self.source.bootstrap) & set(self.target.bootstrap)
+        if shared and self.topics.keeps_names:
+            text = f"source and target are one cluster ({min(shared)}); give the mirror topics"
+            yield Placed(("topics", "rename"), f"{text} another name, such as copy.{{topic}}")
 
 
-def _refused(target: LinkCluster | None, topics: LinkTopics) -> Iterator[Placed]:
-    """Yield configs that the file asks for and that the kind of the target refuses."""
-    kind = target.said_kind if target else None
-    for key in refused_overrides(kind, topics.configs.override):
-        assert kind  # noqa: S101, only a known kind refuses
-        yield Placed(("configs", "override", key), refusal(kind, key))
-
-
-def _beside_transform(read: Mapping[str, Any], what: str) -> Iterator[Placed]:
-    """Yield what cannot be used where records go through Spark.
+def _beside_transform(link: LinkConfig, what: str) -> Iterator[str]:
+    """Yield why parts of a file cannot be used where records go through Spark.
 
     Args:
-        read: The sections before `transform` that are without problems.
+        link: The file, in which values may be wrong.
         what: The part of the file that asks for it.
     """
-    records, topics = read.get("records"), read.get("topics")
+    records = getattr(link, "records", None)
     asked = {
-        "changes": bool(read.get("changes")),
-        "schemas": read.get("schemas") is not None,
-        "topics.twin": topics is not None and topics.twin is not None,
-        "records.offsets: identical": records is not None
-        and records.offsets is OffsetsPolicy.IDENTICAL,
-        "records.archive": records is not None and records.archive is not None,
-        "records.commit": records is not None and records.commit is not None,
+        "changes": bool(getattr(link, "changes", ())),
+        "schemas": getattr(link, "schemas", None) is not None,
+        "topics.twin": getattr(getattr(link, "topics", None), "twin", None) is not None,
+        "records.offsets: identical": getattr(records, "offsets", None) is OffsetsPolicy.IDENTICAL,
+        "records.archive": getattr(records, "archive", None) is not None,
+        "records.commit": getattr(records, "commit", None) is not None,
     }
     whys = {
         "changes": "the query can do all that they do",
@@ -309,28 +311,9 @@ def _beside_transform(read: Mapping[str, Any], what: str) -> Iterator[Placed]:
     for name, is_there in asked.items():
         if is_there:
             why = whys.get(name, "offsets of source and target mean nothing to each other then")
-            yield Placed((), f"{what} cannot be used with {name}: {why}")
-    groups = read.get("groups")
+            yield f"{what} cannot be used with {name}: {why}"
+    groups = getattr(link, "groups", None)
     for key in ("interval", "deletions", "rewinds", "foreign", "mm2"):
         if groups is not None and key in groups.model_fields_set:
             why = "`towpath cutover` places groups once, at the end of the mirror topics"
-            yield Placed((), f"{what} cannot be used with groups.{key}: {why}")
-
-
-def _impossible(changes: Iterable[ChangesConfig], read: Mapping[str, Any]) -> Iterator[Placed]:
-    """Yield changes that the sections `records` and `schemas` leave no room for.
-
-    Args:
-        changes: The section `changes`.
-        read: The sections before it that are without problems.
-    """
-    records, schemas = read.get("records"), read.get("schemas")
-    keeps_offsets = records is not None and records.offsets is OffsetsPolicy.IDENTICAL
-    translates = schemas is not None and schemas.ids is SchemaIds.TRANSLATE
-    for index, change in enumerate(changes):
-        if change.drop and keeps_offsets:
-            text = "offsets cannot stay identical where records are dropped; see records.offsets"
-            yield Placed((index, "drop"), text)
-        if change.ids and not (change.ids.by_file or translates) and "schemas" in read:
-            text = "needs `schemas.ids: translate`, which makes new ids"
-            yield Placed((index, "ids"), text)
+            yield f"{what} cannot be used with groups.{key}: {why}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,13 +13,14 @@ from towpath.model.errors import ConfigError, ConfigProblem, Spot
 from towpath.model.foreign import foreign
 from towpath.model.secret import remember
 from towpath.settings.connect_files import connect_files, is_connect, require_no_wishes
+from towpath.settings.contradictions import contradictions_in
 from towpath.settings.document import Tree, parse, read
 from towpath.settings.kinds import KINDS, FileKind
 from towpath.settings.link import LinkConfig
 from towpath.settings.problems import ENVIRONMENT, faults_of, not_one_of
 from towpath.settings.secrets import SECRET_KEYS, VARIABLE, variable
 from towpath.settings.sections.clusters import ClusterConfig, LinkCluster
-from towpath.settings.shape import Place, Section, path_text
+from towpath.settings.shape import PLACED, VALUES_ALONE, Place, Section, path_text
 from towpath.settings.spots import Fault
 
 _CLUSTERS = frozenset({"source", "target", "cluster", "controllers"})
@@ -199,35 +200,67 @@ def check(path: Path, *, with_environment: bool = True) -> tuple[ConfigProblem, 
         return error.problems
     known = {fault.place for fault in document.faults}
     model = KINDS[_described(document.tree)].model
-    _, found = _examine(document.tree, model, path.parent, with_environment=with_environment)
+    _, found = _examine(
+        document.tree, model, path.parent, with_environment=with_environment, unread=known
+    )
     faults = (*document.faults, *(fault for fault in found if fault.place not in known))
     problems = map(document.spots.problem, faults)
     return tuple(sorted(problems, key=lambda problem: problem.spot or Spot("", 0, 0)))
 
 
 def _examine(
-    tree: Mapping[str, Tree], model: type[C], folder: Path, *, with_environment: bool
+    tree: Mapping[str, Tree],
+    model: type[C],
+    folder: Path,
+    *,
+    with_environment: bool,
+    unread: Iterable[Place] = (),
 ) -> tuple[C | None, tuple[Fault, ...]]:
+    """Return the configuration that a tree describes, if nothing is wrong, and what is.
+
+    Args:
+        tree: The tree.
+        model: The model of such a file.
+        folder: The folder that relative paths refer to.
+        with_environment: As for `check`.
+        unread: Places of the file that are not in the tree, as they are no YAML of ours.
+    """
     variables = _Variables(with_environment=with_environment)
     filled = {key: variables.fill(value, (key,)) for key, value in tree.items()}
     faults = [*variables.faults, *_unknown_kind(tree)]
     known = {fault.place for fault in faults}
-    config = None
+    context = {"folder": folder}
     try:
-        config = model.model_validate(filled, context={"folder": folder})
+        return model.model_validate(filled, context=context), tuple(faults)
+    except ValidationError:
+        values = _wrong_values(model, filled, context)
+    wrong = [*known, *unread, *variables.open, *(fault.place for _, fault in values)]
+    for kind, fault in (*values, *_contradictions(model, filled, wrong, context)):
+        told = fault.place in known or variables.left_open(fault.place)
+        if not told and (with_environment or kind != ENVIRONMENT):
+            faults.append(fault)
+    return None, tuple(faults)
+
+
+def _wrong_values(
+    model: type[Section], tree: Mapping[str, Tree], context: Mapping[str, object]
+) -> tuple[tuple[str, Fault], ...]:
+    """Return the faults of values by themselves, with pydantic's types."""
+    try:
+        model.model_validate(tree, context={**context, VALUES_ALONE: True})
     except ValidationError as error:
-        for kind, fault in faults_of(error, model):
-            told = fault.place in known or variables.left_open(fault.place)
-            if not told and (with_environment or kind != ENVIRONMENT):
-                faults.append(fault)
-        faults += _more(model, filled, faults)
-    return config, tuple(faults)
+        return tuple(faults_of(error, model))
+    return ()
 
 
-def _more(model: type[Section], tree: Mapping[str, Tree], faults: list[Fault]) -> list[Fault]:
-    """Return faults that the model looks for only where it finds no others."""
-    told = {fault.place for fault in faults}
-    return [Fault(each.below, each.text) for each in model.faults(tree) if each.below not in told]
+def _contradictions(
+    model: type[Section],
+    tree: Mapping[str, Tree],
+    wrong: Iterable[Place],
+    context: Mapping[str, object],
+) -> Iterator[tuple[str, Fault]]:
+    for fault in contradictions_in(model, tree, wrong, context):
+        yield PLACED, fault
 
 
 def _unknown_kind(tree: Mapping[str, Tree]) -> list[Fault]:
@@ -243,11 +276,11 @@ class _Variables:
     def __init__(self, *, with_environment: bool) -> None:
         self.faults: list[Fault] = []
         self._with_environment = with_environment
-        self._open: set[Place] = set()
+        self.open: set[Place] = set()  # what a variable that is missing makes unknown
 
     def left_open(self, place: Place) -> bool:
         """Return whether a missing variable makes the value impossible to check."""
-        return any(place[: len(gap)] == gap for gap in self._open)
+        return any(place[: len(gap)] == gap for gap in self.open)
 
     def fill(self, value: Tree, at: Place) -> Tree:
         """Return the value with its variables replaced."""
@@ -280,7 +313,7 @@ class _Variables:
                     self.faults.append(Fault(at, missing.message()))
             except ValueError as error:
                 self.faults.append(Fault(at, foreign(error)))
-            self._open.add(at)
+            self.open.add(at)
             return ""
 
         return VARIABLE.sub(lambda match: put_in(match[1]), value)

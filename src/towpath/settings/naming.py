@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +13,7 @@ from pydantic import AfterValidator
 
 from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
+from towpath.settings.shape import Placed
 
 if TYPE_CHECKING:
     from towpath.bloblang.template import TextTemplate
@@ -110,6 +111,13 @@ class Renaming:
                         f"{{{name}}} is no group of `include[{number}]` ({expression!r}), for which"
                         f" there is {known}"
                     )
+
+    def faults(self) -> Iterator[Placed]:
+        """Yield what is wrong with the template as the key `rename` of a section."""
+        try:
+            self.check()
+        except ValueError as error:
+            yield Placed(("rename",), str(error))
 
     def name(self, source: str) -> str:
         """Return the target name of a source name.

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from towpath.settings.kafka_names import advice
-from towpath.settings.shape import TAGGED, Place, keys_at, parents_of, without_tags
+from towpath.settings.shape import PLACED, TAGGED, Place, keys_at, parents_of, without_tags
 from towpath.settings.spots import Fault
 
 ENVIRONMENT = "towpath_environment"
 """Type of an error about this machine (a variable or file), not about the YAML text."""
 
-_PLACED = "towpath_placed"
 _OF_KEY = "[key]"
 """What pydantic puts behind a key of a mapping that is wrong itself."""
 
@@ -51,20 +49,6 @@ _SHOWN = 40
 """Most characters of a wrong value to show."""
 
 
-class Placed(NamedTuple):
-    """A problem of a section.
-
-    Attributes:
-        below: Its path below the section.
-        text: What is wrong.
-        about: The paths of other values that it depends on, likewise.
-    """
-
-    below: Place
-    text: str
-    about: tuple[Place, ...] = ()
-
-
 def not_empty(entries: tuple[str, ...]) -> tuple[str, ...]:
     """Raise if a list is empty; pydantic's own check does not count invalid entries."""
     if not entries:
@@ -86,18 +70,7 @@ def placed_error(text: str, *below: str | int, about: tuple[str, ...] = ()) -> P
         about: Other keys of the section on whose values the error depends.
     """
     context = {"text": text, "below": below, "about": [(key,) for key in about]}
-    return PydanticCustomError(_PLACED, "{text}", context)
-
-
-def require_none(problems: Iterable[Placed]) -> None:
-    """Raise one error for all problems of a section, if there are any.
-
-    Raises:
-        PydanticCustomError: There are some.
-    """
-    found = [(tuple(each.below), each.text, each.about) for each in problems]
-    if found:
-        raise PydanticCustomError(_PLACED, "{text}", {"text": found[0][1], "all": found})
+    return PydanticCustomError(PLACED, "{text}", context)
 
 
 def faults_of(error: ValidationError, root: type[BaseModel]) -> Iterable[tuple[str, Fault]]:
@@ -109,8 +82,8 @@ def faults_of(error: ValidationError, root: type[BaseModel]) -> Iterable[tuple[s
             yield details["type"], _fault(place, below, text, about)
         if ctx.get("all"):
             continue
-        if details["type"] == _PLACED:
-            yield _PLACED, _fault(place, ctx["below"], ctx["text"], ctx["about"])
+        if details["type"] == PLACED:
+            yield PLACED, _fault(place, ctx["below"], ctx["text"], ctx["about"])
             continue
         text = _text(details, root)
         if details["type"] in {"union_tag_invalid", "union_tag_not_found"}:

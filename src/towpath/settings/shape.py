@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from types import FunctionType
+from typing import Annotated, Any, NamedTuple, Self, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
 from towpath.settings.kafka_names import NAMES
-
-if TYPE_CHECKING:
-    from towpath.settings.problems import Placed
 
 Place = tuple[str | int, ...]
 """The keys and list indexes that lead to a value of the file."""
@@ -20,7 +20,62 @@ Place = tuple[str | int, ...]
 TAGGED = {"sasl": "mechanism", "driver": "via"}
 """Sections of several forms, each with the key that says which form it has."""
 
+PLACED = "towpath_placed"
+"""Type of an error that knows where below a section it belongs."""
+VALUES_ALONE = "values_alone"
+"""In the context of a validation: values are not compared with each other."""
+
 _KEY = re.compile(r"mm2|[A-Za-z_]{0,60}")
+_MARK = "_tells_contradictions"
+
+
+class Placed(NamedTuple):
+    """A problem of a section.
+
+    Attributes:
+        below: Its path below the section.
+        text: What is wrong.
+        about: The paths of other values that it depends on, likewise.
+    """
+
+    below: Place
+    text: str
+    about: tuple[Place, ...] = ()
+
+
+Check = Callable[[Any], Iterable[Placed]]
+C = TypeVar("C", bound=Check)
+
+
+def contradictions(check: C) -> C:
+    """Mark a method of a section that yields contradictions between its values.
+
+    It is also asked where some values are wrong, and these are no attributes then: what it yields
+    before it reads one of them counts. Where it looks at several values by themselves,
+    `getattr(self, name, None)` passes over those that are wrong.
+    """
+    setattr(check, _MARK, True)
+    return check
+
+
+@cache
+def checks_of(model: type[BaseModel]) -> tuple[Check, ...]:
+    """Return the methods of a model that yield contradictions."""
+    own = (tuple(vars(each).items()) for each in reversed(model.__mro__))
+    methods = (item for each in own for item in each if isinstance(item[1], FunctionType))
+    names = dict.fromkeys(name for name, method in methods if hasattr(method, _MARK))
+    return tuple(getattr(model, name) for name in names)
+
+
+def require_none(problems: Iterable[Placed]) -> None:
+    """Raise one error for all problems of a section, if there are any.
+
+    Raises:
+        PydanticCustomError: There are some.
+    """
+    found = [(tuple(each.below), each.text, each.about) for each in problems]
+    if found:
+        raise PydanticCustomError(PLACED, "{text}", {"text": found[0][1], "all": found})
 
 
 class Section(BaseModel):
@@ -31,15 +86,11 @@ class Section(BaseModel):
         extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True
     )
 
-    @classmethod
-    def faults(cls, tree: Mapping[str, Any]) -> Iterable[Placed]:
-        """Return the contradictions between parts of a whole file, by place; none by default.
-
-        Args:
-            tree: The content of the file, whose parts may be of a wrong form.
-        """
-        del tree
-        return ()
+    @model_validator(mode="after")
+    def _without_contradictions(self, info: ValidationInfo) -> Self:
+        if not (info.context or {}).get(VALUES_ALONE):
+            require_none(told for check in checks_of(type(self)) for told in check(self))
+        return self
 
     def notes(self) -> Iterable[str]:
         """Return notes about a whole file without problems; none by default."""

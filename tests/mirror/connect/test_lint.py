@@ -142,7 +142,8 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
     "the target's registry alone": (
         {},
         {"schema_registry": OTHER % ""},
-        f"{OUT}.schema_registry: needs one under `input` too: that is where schemas come from",
+        f"{IN}.schema_registry: is required where the output has one: that is where schemas come"
+        " from",
     ),
     "one registry": (
         {"schema_registry": REGISTRY},
@@ -348,7 +349,7 @@ def test_no_problem_hides_another_one(tmp_path: Path, case: str) -> None:
             {"topics": "{a: b}", "start_from_oldest": "false"},
             {"schema_registry": "{url: 5, strict: true}"},
             ["input.redpanda_migrator.topics", "input.redpanda_migrator.start_from_oldest",
-             "output.redpanda_migrator.schema_registry",
+             "input.redpanda_migrator.schema_registry",
              "output.redpanda_migrator.schema_registry.url",
              "output.redpanda_migrator.schema_registry.strict"],
         ),
@@ -358,6 +359,15 @@ def test_what_is_required_and_missing_hides_nothing(
     tmp_path: Path, ins: dict[str, str], outs: dict[str, str], told: list[str]
 ) -> None:
     assert sorted(each.path for each in check(written(tmp_path, ins, outs))) == sorted(told)
+
+
+def test_a_registry_on_one_side_hides_nothing_in_it(tmp_path: Path) -> None:
+    registry = "{url: two, subject: all, strict: true}"
+    found = check(written(tmp_path, {}, {"schema_registry": registry, "acks": "none"}))
+    assert {each.path for each in found} == {
+        f"{IN}.schema_registry", f"{OUT}.schema_registry.subject", f"{OUT}.schema_registry.strict",
+        f"{OUT}.schema_registry.url", f"{OUT}.acks",
+    }  # fmt: skip
 
 
 def test_what_a_link_refuses_is_told_without_the_environment_and_by_convert(tmp_path: Path) -> None:

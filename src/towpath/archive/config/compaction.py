@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import AfterValidator, Field, StrictBool, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, StrictBool
 from pydantic.types import Strict
 
 from towpath.settings.cron import Cron
 from towpath.settings.naming import Expression, fits
 from towpath.settings.problems import not_empty
 from towpath.settings.sections.topics import Count
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.units import Duration, Size, between
 
 _HIGHEST = 98
@@ -35,7 +36,6 @@ class CompactionConfig(Section):
     )
     max_level: Annotated[Count, Strict(), Field(ge=0, le=_HIGHEST)] = Field(
         Count(0),
-        validate_default=True,
         description="The highest such level. The result has the level after that of its inputs.",
     )
     min_age: Annotated[Duration, between("0s", "3650d")] = Field(
@@ -43,7 +43,6 @@ class CompactionConfig(Section):
     )
     max_age: Annotated[Duration, between("1s", "3650d")] = Field(
         Duration.parse("1d"),
-        validate_default=True,
         description="Segments that are older are merged even if they are fewer than `min_count` and"
         " smaller than `min_size`, so that quiet partitions are compacted, too.",
     )
@@ -51,13 +50,13 @@ class CompactionConfig(Section):
         Count(10), description="So many segments in a row are merged, however small they are."
     )
     max_count: Annotated[Count, Strict(), Field(ge=2, le=1_000_000)] = Field(
-        Count(10_000), validate_default=True, description="The most segments in one result."
+        Count(10_000), description="The most segments in one result."
     )
     min_size: Annotated[Size, between("1B", "1024GiB")] = Field(
         Size.parse("1GiB"), description="So many bytes of objects are merged, however few they are."
     )
     max_size: Annotated[Size, between("1B", "1024GiB")] = Field(
-        Size.parse("4GiB"), validate_default=True, description="The most bytes of one result."
+        Size.parse("4GiB"), description="The most bytes of one result."
     )
     batch: Annotated[Count, Strict(), Field(ge=1, le=10_000_000)] = Field(
         Count(10_000), description="Records that are decoded at a time, where they must be decoded."
@@ -81,13 +80,12 @@ class CompactionConfig(Section):
         " time.",
     )
 
-    @field_validator("max_level", "max_age", "max_count", "max_size")
-    @classmethod
-    def _not_below(cls, value: float, info: ValidationInfo) -> float:
-        lowest = f"{info.field_name}".replace("max_", "min_")
-        if lowest in info.data and value < info.data[lowest]:
-            raise ValueError(f"{value} is less than {lowest}, {info.data[lowest]}")
-        return value
+    @contradictions
+    def _not_below(self) -> Iterator[Placed]:
+        for part in ("level", "age", "count", "size"):
+            least, most = getattr(self, f"min_{part}", None), getattr(self, f"max_{part}", None)
+            if least is not None and most is not None and most < least:
+                yield Placed((f"max_{part}",), f"{most} is less than min_{part}, {least}")
 
     @property
     def time_zone(self) -> ZoneInfo:

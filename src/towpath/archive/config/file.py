@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StrictBool, model_validator
+from pydantic import AfterValidator, Field, StrictBool
 
 from towpath.archive.config.archived_schemas import ArchivedSchemas
 from towpath.archive.config.compaction import CompactionConfig
@@ -18,13 +18,13 @@ from towpath.archive.config.retention import RetentionConfig
 from towpath.archive.config.segments import SegmentsConfig
 from towpath.model.nouns import ArchiveName, ClusterId, SegmentFormat
 from towpath.settings.naming import Expression, fits
-from towpath.settings.problems import not_empty, placed_error
+from towpath.settings.problems import not_empty
 from towpath.settings.sections.clusters import ClusterConfig
 from towpath.settings.sections.metrics import MetricsConfig
 from towpath.settings.sections.region import region_name
 from towpath.settings.sections.store import StoreConfig, StoreKind, StoreLayout
 from towpath.settings.sections.topics import TopicSelection
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.units import Duration, Size, between
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -169,29 +169,30 @@ class ArchiveConfig(Section):
         MetricsConfig.model_construct(), description="Metrics for Prometheus (docs/metrics.md)."
     )
 
-    @model_validator(mode="after")
-    def _opens_no_foreign_batches(self) -> Self:
-        if self.store.layout is not StoreLayout.ARCHIVE:
-            for name in ("filter", "partitions"):
-                if getattr(self.restore, name):
-                    text = f"is not used with store.layout: {self.store.layout}"
-                    raise placed_error(f"{text}, whose batches are not opened", "restore", name)
-            if self.restore.schemas is not None:
-                text = f"is not used with store.layout: {self.store.layout}, which has no schemas"
-                raise placed_error(text, "restore", "schemas")
-        return self
+    @contradictions
+    def _opens_no_foreign_batches(self) -> Iterator[Placed]:
+        layout = self.store.layout
+        for name in ("filter", "partitions") if layout is not StoreLayout.ARCHIVE else ():
+            if getattr(self.restore, name, None):
+                text = f"is not used with store.layout: {layout}, whose batches are not opened"
+                yield Placed(("restore", name), text)
+        if layout is not StoreLayout.ARCHIVE and self.restore.schemas is not None:
+            text = f"is not used with store.layout: {layout}, which has no schemas"
+            yield Placed(("restore", "schemas"), text)
 
-    @model_validator(mode="after")
-    def _hears_of_restored_regions(self) -> Self:
+    @contradictions
+    def _hears_of_restored_regions(self) -> Iterator[Placed]:
         rules = self.restore
         stores = [each.store or self.store for each in rules.sources] or [self.store]
         if rules.notify is not None and all(each.kind is not StoreKind.S3 for each in stores):
             kinds = ", ".join(sorted({f"{each.kind}://" for each in stores}))
             text = "is for buckets that send events to SQS (s3://), and nothing is restored from"
-            raise placed_error(f"{text} one ({kinds}); leave it out", "restore", "notify")
-        if "follow" in rules.model_fields_set and (text := self.early_silence):
-            raise placed_error(text, "restore", "follow", "silence")
-        return self
+            yield Placed(("restore", "notify"), f"{text} one ({kinds}); leave it out")
+
+    @contradictions
+    def _follows_the_living(self) -> Iterator[Placed]:
+        if "follow" in self.restore.model_fields_set and (text := self.early_silence):
+            yield Placed(("restore", "follow", "silence"), text)
 
     def notes(self) -> Iterator[str]:
         """Yield sentences about what the store's object locks prevent from being deleted."""

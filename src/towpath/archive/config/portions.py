@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, model_validator
+from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator
 
 from towpath.model.changes import NO_CHANGE, RecordChange
 from towpath.settings.naming import Expression, fits
-from towpath.settings.problems import must_be, not_empty, placed_error
+from towpath.settings.problems import must_be, not_empty
 from towpath.settings.sections.conditions import DropConfig, KeepConfig
 from towpath.settings.sections.topics import Count
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.times import LIKE, parse_time
 
 _MOST_OFFSET = 2**63 - 1
@@ -90,14 +90,13 @@ class RestoredRange(Section):
         """Whether the range covers every offset."""
         return self.first is None and self.end is None
 
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
+    @contradictions
+    def _ordered(self) -> Iterator[Placed]:
         first, end = self.first, self.end
         if first is not None and end is not None:
             for one, other in ((first.offset, end.offset), (first.time, end.time)):
                 if one is not None and other is not None and one >= other:
-                    raise placed_error("is not behind `from`, so the range is empty", "to")
-        return self
+                    yield Placed(("to",), "is not behind `from`, so the range is empty")
 
 
 class RestoredFilter(Section):
@@ -116,11 +115,10 @@ class RestoredFilter(Section):
         (), description="Rules of records that do not come back, even if `keep` means them."
     )
 
-    @model_validator(mode="after")
-    def _rules(self) -> Self:
+    @contradictions
+    def _rules(self) -> Iterator[Placed]:
         if not (self.keep or self.drop):
-            raise ValueError("has neither `keep` nor `drop`, so it would leave nothing out")
-        return self
+            yield Placed((), "has neither `keep` nor `drop`, so it would leave nothing out")
 
     def change(self) -> RecordChange:
         """Return the section as a change of records."""

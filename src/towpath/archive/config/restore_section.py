@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import (
     AfterValidator,
     Field,
     StrictBool,
-    ValidationInfo,
-    field_validator,
-    model_validator,
 )
 
 from towpath.archive.config.archived_schemas import RestoredSchemas
 from towpath.archive.config.portions import RestoredFilter, RestoredPartitions, RestoredRange
 from towpath.settings.naming import Expression, Renaming, fits
-from towpath.settings.problems import not_empty, placed_error
+from towpath.settings.problems import not_empty
 from towpath.settings.sections.access import AccessConfig
 from towpath.settings.sections.changes import Codec
 from towpath.settings.sections.notify import NotifyConfig
@@ -32,7 +30,7 @@ from towpath.settings.sections.topics import (
     TopicsConfig,
     template,
 )
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.units import Duration, Size, between
 
 _MOST_LOOKS = 50
@@ -113,11 +111,9 @@ class RestoredGroups(Section):
         " for groups of the first expression of `include` that matches it.",
     )
 
-    @field_validator("rename")
-    @classmethod
-    def _groups(cls, rename: str, info: ValidationInfo) -> str:
-        Renaming("group", _GROUP_NAME, rename, info.data.get("include", ())).check()
-        return rename
+    @contradictions
+    def _groups(self) -> Iterator[Placed]:
+        yield from Renaming("group", _GROUP_NAME, self.rename, self.include).faults()
 
     def matches(self, group: str) -> bool:
         """Return whether the committed offsets of an archived group are restored."""
@@ -320,19 +316,19 @@ class RestoreConfig(Section):
         description="How often the progress of a partition is written to the ledger.",
     )
 
-    @model_validator(mode="after")
-    def _offsets(self) -> Self:
+    @contradictions
+    def _offsets(self) -> Iterator[Placed]:
         if self.filter and self.offsets is OffsetsPolicy.IDENTICAL:
             text = "cannot be `identical` where `filter` leaves records out; use `auto`"
-            raise placed_error(text, "offsets")
-        return self
+            yield Placed(("offsets",), text)
 
-    @model_validator(mode="after")
-    def _sources_apart(self) -> Self:
+    @contradictions
+    def _sources_apart(self) -> Iterator[Placed]:
         names = [each.name or each.region for each in self.sources]
-        for name in names:
-            if names.count(name) > 1:
-                raise placed_error(f"has two sources {name}; give them a `name` each", "sources")
+        for name in dict.fromkeys(each for each in names if names.count(each) > 1):
+            yield Placed(("sources",), f"has two sources {name}; give them a `name` each")
+
+    @contradictions
+    def _region_of_sources(self) -> Iterator[Placed]:
         if self.region is not None and self.sources:
-            raise placed_error("is not used with `restore.sources`; name it there", "region")
-        return self
+            yield Placed(("region",), "is not used with `restore.sources`; name it there")

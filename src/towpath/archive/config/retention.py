@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from collections.abc import Iterator
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from towpath.settings.naming import Expression, fits
 from towpath.settings.problems import not_empty
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.units import Duration, Size, between
 
 
@@ -29,11 +30,10 @@ class RetentionConfig(Section):
         " those behind them have as many.",
     )
 
-    @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    @contradictions
+    def _says_something(self) -> Iterator[Placed]:
         if self.max_age is None and self.max_size is None:
-            raise ValueError("needs max_age or max_size; leave it out to keep everything")
-        return self
+            yield Placed((), "needs max_age or max_size; leave it out to keep everything")
 
     def concerns(self, topic: str) -> bool:
         """Return whether the rule is for a topic."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from towpath.settings.problems import Placed, first_word
-from towpath.settings.shape import Place, path_text
+from towpath.settings.problems import first_word
+from towpath.settings.shape import Place, Placed, path_text
 
 _OF_HOST = ("properties", "data")
 """Keys that must differ on one host: a controller's properties are written as a whole, over those

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, NewType, Self
+from collections.abc import Iterator
+from typing import Annotated, Literal, NewType
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from towpath.kraft.config.clashes import clashes
 from towpath.kraft.config.drivers import KraftDriver
 from towpath.settings.address import check_address, host_and_port, listen_address
-from towpath.settings.problems import Placed, not_empty, placed_error, require_none
+from towpath.settings.problems import not_empty
 from towpath.settings.secrets import SecretText
 from towpath.settings.sections.clusters import ClusterConfig, Sasl, Tls
 from towpath.settings.sections.topics import Count
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.units import Duration, between
 
 MigrationName = NewType("MigrationName", str)
@@ -84,11 +84,10 @@ class ZooKeeperConfig(Section):
         " who is connected where `4lw.commands.whitelist` does not allow `cons`.",
     )
 
-    @model_validator(mode="after")
-    def _both(self) -> Self:
+    @contradictions
+    def _both(self) -> Iterator[Placed]:
         if (self.username is None) != (self.password is None):
-            raise placed_error("username and password belong together", "username")
-        return self
+            yield Placed(("username",), "username and password belong together")
 
 
 class KraftNode(Section):
@@ -204,18 +203,12 @@ class KraftConfig(Section):
         description="Folder on this machine for what was approved, done, measured and proven."
     )
 
-    @classmethod
-    def faults(cls, tree: Mapping[str, Any]) -> Iterable[Placed]:
-        """Return the ids, addresses and paths that two nodes of the file share by mistake."""
-        return clashes(tree)
-
-    @model_validator(mode="after")
-    def _different(self) -> Self:
-        lists = {"brokers": self.brokers, "nodes": self.controllers.nodes}
-        told = {name: [each.model_dump() for each in nodes] for name, nodes in lists.items()}
-        controllers = {"nodes": told["nodes"]}
-        via = {"via": self.driver.via}
-        require_none(
-            clashes({"brokers": told["brokers"], "controllers": controllers, "driver": via})
-        )
-        return self
+    @contradictions
+    def _different(self) -> Iterator[Placed]:
+        controllers, driver = getattr(self, "controllers", None), getattr(self, "driver", None)
+        lists = {"brokers": self, "nodes": controllers}
+        told = {
+            name: [vars(node) for node in getattr(part, name, ())] for name, part in lists.items()
+        }
+        nodes, via = {"nodes": told["nodes"]}, {"via": getattr(driver, "via", None)}
+        yield from clashes({"brokers": told["brokers"], "controllers": nodes, "driver": via})

@@ -12,8 +12,8 @@ from pydantic import AfterValidator, Field, StrictBool, field_validator, model_v
 
 from towpath.mirror.connect.values import Hidden
 from towpath.model.secret import Secret
-from towpath.settings.problems import Placed, placed_error, require_none
-from towpath.settings.shape import Section
+from towpath.settings.problems import placed_error
+from towpath.settings.shape import Placed, Section, require_none
 
 _SCRAPED = "is not offered: metrics are served for Prometheus, which scrapes them"
 _NO_TLS = "is not offered: metrics are served as plain text; put a proxy in front of them"

@@ -15,8 +15,7 @@ from towpath.mirror.connect.pairs import DEFAULT_LABEL
 from towpath.mirror.connect.sides import MigratorInput, MigratorOutput
 from towpath.mirror.connect.values import GoDuration
 from towpath.model.foreign import foreign
-from towpath.settings.problems import Placed, require_none
-from towpath.settings.shape import Place, Section
+from towpath.settings.shape import Place, Placed, Section, require_none
 
 _LABEL = re.compile(r"[a-z0-9_]{0,80}")
 _MIGRATOR = "redpanda_migrator"
@@ -112,8 +111,8 @@ class ConnectFile(Section):
         if target is None or not target.enabled:
             return
         if source is None:
-            text = "needs one under `input` too: that is where schemas come from"
-            yield Placed(place, text, (other,))
+            text = "is required where the output has one: that is where schemas come from"
+            yield Placed(other, text, (place,))
         elif source.url.rstrip("/") == target.url.rstrip("/"):
             yield Placed((*place, "url"), "is that of the source, too", ((*other, "url"),))
 

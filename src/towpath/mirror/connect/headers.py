@@ -15,7 +15,7 @@ from towpath.bloblang.show import template_text
 from towpath.bloblang.template import TextTemplate
 from towpath.model.foreign import foreign
 from towpath.settings.naming import TOPIC_METADATA, template_of
-from towpath.settings.problems import Placed
+from towpath.settings.shape import Placed
 
 _OF = {
     TOPIC_METADATA: "topic",

@@ -13,8 +13,7 @@ from towpath.mirror.connect.clusters import (
     ConnectTls,
 )
 from towpath.model.secret import Secret
-from towpath.settings.problems import Placed
-from towpath.settings.shape import Place
+from towpath.settings.shape import Place, Placed
 
 Reveal = Callable[[Place, Secret], object]
 """What stands for a secret in the file of a link, by its place in Connect's file."""

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towpath.settings.document import Tree
-from towpath.settings.problems import Placed
-from towpath.settings.shape import Place
+from towpath.settings.shape import Place, Placed
 
 DEFAULT_LABEL = "default"
 _BROKER = "broker"

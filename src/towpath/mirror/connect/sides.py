@@ -15,8 +15,8 @@ from towpath.mirror.connect.values import (
     Listed,
     Pattern,
 )
-from towpath.settings.problems import Placed, placed_error, require_none
-from towpath.settings.shape import Section
+from towpath.settings.problems import placed_error
+from towpath.settings.shape import Placed, Section, require_none
 
 _LARGEST_BATCH = 2**31 - 1
 _LARGEST_REQUEST = 2**30

@@ -19,9 +19,8 @@ from towpath.mirror.connect.sides import MigratorInput, MigratorOutput, OutputRe
 from towpath.mirror.connect.values import whole_name
 from towpath.model.secret import Secret
 from towpath.settings.naming import template_of
-from towpath.settings.problems import Placed
 from towpath.settings.secrets import PemFile
-from towpath.settings.shape import Place
+from towpath.settings.shape import Place, Placed
 
 _ANY = "0.0.0.0"  # noqa: S104, what Connect means by an address without host
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)

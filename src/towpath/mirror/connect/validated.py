@@ -28,6 +28,7 @@ _STAND_INS: Mapping[str | int, Any] = {
     "consumer_group": "",
     "url": "http://{side}:8081",
     "mechanism": "none",
+    "schema_registry": {"url": "http://{side}:8081"},
     "redpanda_migrator": {},
     "input": {"redpanda_migrator": {}},
     "output": {"redpanda_migrator": {}},
@@ -108,8 +109,10 @@ def _filled(value: Any, side: str) -> Any:
             return value.format(side=side)
         case list():
             return [_filled(each, side) for each in value]
+        case dict():
+            return {key: _filled(each, side) for key, each in value.items()}
         case _:
-            return deepcopy(value)
+            return value
 
 
 def _follows(fault: Fault, left_out: Iterable[Place]) -> bool:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from towpath.model.secret import Secret
-from towpath.settings.problems import placed_error
 from towpath.settings.secrets import SecretText
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 
 
 class AzureLogin(Section):
@@ -30,13 +29,12 @@ class AzureLogin(Section):
         " several.",
     )
 
-    @model_validator(mode="after")
-    def _one_login(self) -> Self:
+    @contradictions
+    def _one_login(self) -> Iterator[Placed]:
         names = ("account_key", "sas", "connection_string", "client_id")
-        given = [name for name in names if getattr(self, name) is not None]
+        given = [name for name in names if getattr(self, name, None) is not None]
         if len(given) > 1:
-            raise placed_error(f"give only one of {' and '.join(given)}", given[-1])
-        return self
+            yield Placed((given[-1],), f"give only one of {' and '.join(given)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, StrictBool, StrictInt, field_validator, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, field_validator
 
 from towpath.model.changes import (
     AddedHeader,
@@ -23,7 +23,7 @@ from towpath.model.errors import ConfigError, ConfigProblem
 from towpath.model.foreign import foreign
 from towpath.model.subjects import KEY, VALUE
 from towpath.settings.naming import TOPIC_METADATA, Expression, fits, template_of
-from towpath.settings.problems import Placed, not_empty, placed_error, require_none
+from towpath.settings.problems import not_empty
 from towpath.settings.sections.conditions import (
     MOST_NAME,
     DropConfig,
@@ -31,7 +31,7 @@ from towpath.settings.sections.conditions import (
     Text,
     encodable,
 )
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions, require_none
 from towpath.settings.units import Duration, between
 
 _ID_HEADERS = frozenset({"__key_schema_id", "__value_schema_id"})
@@ -134,15 +134,14 @@ class IdsConfig(Section):
         require_none(_wrong_in(glue))
         return glue
 
-    @model_validator(mode="after")
-    def _glue_where_needed(self) -> Self:
+    @contradictions
+    def _glue_where_needed(self) -> Iterator[Placed]:
         if self.by_file and not self.glue:
-            raise placed_error(f"is required by `framing: {self.framing}`", "glue")
+            yield Placed(("glue",), f"is required by `framing: {self.framing}`")
         if self.glue and not self.by_file:
-            raise placed_error("is used with `framing: from-glue` and `to-glue` only", "glue")
+            yield Placed(("glue",), "is used with `framing: from-glue` and `to-glue` only")
         if self.framing is Framing.TO_GLUE and len(set(self.glue.values())) < len(self.glue):
-            raise placed_error("gives one id several UUIDs; which one is written?", "glue")
-        return self
+            yield Placed(("glue",), "gives one id several UUIDs; which one is written?")
 
     def has(self, part: str) -> bool:
         """Return whether a part of the records, `key` or `value`, has schemas."""
@@ -208,13 +207,12 @@ class HeaderConfig(Section):
         " `${! @kafka_topic.uppercase() }-eu`.",
     )
 
-    @model_validator(mode="after")
-    def _one_content(self) -> Self:
-        given = [name for name in ("value", "template", "of") if getattr(self, name) is not None]
-        if len(given) != 1:
-            text = "give one of `value`, `of` and `template`"
-            raise placed_error(text, given[0] if given else "of")
-        return self
+    @contradictions
+    def _one_content(self) -> Iterator[Placed]:
+        names = ("value", "template", "of")
+        given = [name for name in names if getattr(self, name, None) is not None]
+        if len(given) > 1 or all(getattr(self, name) is None for name in names):
+            yield Placed((*given, "of")[:1], "give one of `value`, `of` and `template`")
 
     def header(self, topic: str) -> AddedHeader:
         """Return the header that the section describes, for the records of a topic.
@@ -292,29 +290,23 @@ class ChangesConfig(Section):
         " large: `stop` its partition, `quarantine`, or `skip`.",
     )
 
-    @model_validator(mode="after")
-    def _names(self) -> Self:
-        require_none(self._misnamed())
-        return self
-
+    @contradictions
     def _misnamed(self) -> Iterator[Placed]:
-        """Yield the names of headers that may not stand where they do."""
         seen: set[str] = set()
         for place, name in self._named():
             if name in _ID_HEADERS:
                 yield Placed(place, f"{name} names a schema; it is changed by `ids` only")
-            elif name in seen:
+            elif name and name in seen:
                 yield Placed(place, f"{name} is already added or redacted here")
             seen.add(name)
 
     def _named(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield where a name of a header stands, and the name."""
-        for index, header in enumerate(self.headers):
-            yield ("headers", index, "name"), header.name
-        for added in self.redpanda.headers() if self.redpanda else ():
-            is_offset = added.content is HeaderContent.REDPANDA_OFFSET
-            yield ("redpanda", "offset" if is_offset else "provenance"), added.name
-        for index, name in enumerate(self.redact):
+        """Yield where a name of a header stands, and the name, "" for none."""
+        for index, header in enumerate(getattr(self, "headers", ())):
+            yield ("headers", index, "name"), getattr(header, "name", "")
+        for key in ("provenance", "offset"):
+            yield ("redpanda", key), getattr(getattr(self, "redpanda", None), key, "")
+        for index, name in enumerate(getattr(self, "redact", ())):
             yield ("redact", index), name
 
     def change(self, topic: str, ids: IdChange | None, *, strict: bool) -> RecordChange:

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import shlex
 import ssl
+from collections.abc import Iterator
 from enum import StrEnum
 from tempfile import NamedTemporaryFile
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
     StrictBool,
-    ValidationInfo,
-    field_validator,
-    model_validator,
 )
 
 from towpath.model.foreign import foreign
 from towpath.model.secret import Secret
 from towpath.model.target_kinds import TargetKind
 from towpath.settings.address import check_address, host_and_port
-from towpath.settings.problems import must_be, not_empty, placed_error
+from towpath.settings.problems import must_be, not_empty
 from towpath.settings.secrets import Pem, PemFile, SecretText, certificates
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.units import Duration, between
 
 
@@ -44,35 +42,30 @@ class Tls(Section):
         True, description="Whether a broker's certificate must name the host that we connect to."
     )
 
-    @model_validator(mode="after")
-    def _usable(self) -> Self:
-        if self.ca:
-            check_authorities(self.ca)
+    @contradictions
+    def _authorities(self) -> Iterator[Placed]:
+        yield from wrong_authorities(self.ca)
+
+    @contradictions
+    def _pair(self) -> Iterator[Placed]:
         if self.cert:
-            check_pair(self.cert, self.key, self.key_password)
+            yield from wrong_pair(self.cert, self.key, self.key_password)
         elif self.key or self.key_password:
-            raise placed_error("is required where a key is given", "cert")
-        return self
+            yield Placed(("cert",), "is required where a key is given")
 
 
-def check_authorities(ca: PemFile) -> None:
-    """Refuse a file that contains no usable certificates of authorities.
-
-    Raises:
-        PydanticCustomError: It contains none.
-    """
+def wrong_authorities(ca: PemFile | None) -> Iterator[Placed]:
+    """Yield that the file `ca` of a section holds no usable certificates of authorities."""
+    if ca is None:
+        return
     try:
         ssl.create_default_context(cadata=certificates(ca.text.reveal()))
     except (ssl.SSLError, ValueError):
-        raise placed_error(f"{ca.path}: holds no usable certificate", "ca") from None
+        yield Placed(("ca",), f"{ca.path}: holds no usable certificate")
 
 
-def check_pair(cert: PemFile, key: PemFile | None, key_password: Secret | None) -> None:
-    """Refuse a certificate and a key that cannot be used together.
-
-    Raises:
-        PydanticCustomError: They cannot.
-    """
+def wrong_pair(cert: PemFile, key: PemFile | None, key_password: Secret | None) -> Iterator[Placed]:
+    """Yield that the files `cert` and `key` of a section cannot be used together."""
     password = key_password.reveal() if key_password else ""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
@@ -89,7 +82,7 @@ def check_pair(cert: PemFile, key: PemFile | None, key_password: Secret | None) 
             if mismatch
             else "no usable certificate with its key, or `key_password` does not open the key"
         )
-        raise placed_error(f"{cert.path}: {why}", "cert") from None
+        yield Placed(("cert",), f"{cert.path}: {why}")
 
 
 class PasswordSasl(Section):
@@ -142,11 +135,10 @@ class OauthSasl(Section):
         default_factory=dict, description="SASL extensions sent with the token.", repr=False
     )
 
-    @model_validator(mode="after")
-    def _one_token(self) -> Self:
+    @contradictions
+    def _one_token(self) -> Iterator[Placed]:
         if (self.token is None) == (self.token_command is None):
-            raise placed_error("give exactly one of token and token_command", "token")
-        return self
+            yield Placed(("token",), "give exactly one of token and token_command")
 
 
 class MskSasl(Section):
@@ -232,14 +224,11 @@ class ClusterConfig(Section):
         """Whether someone who reads the section could log in with it."""
         return isinstance(self.sasl, PasswordSasl | OauthSasl) or bool(self.tls and self.tls.cert)
 
-    @field_validator("sasl")
-    @classmethod
-    def _msk_is_encrypted(cls, sasl: Sasl | None, info: ValidationInfo) -> Sasl | None:
-        if isinstance(sasl, MskSasl) and info.data.get("tls", sasl) is None:
-            raise placed_error(
-                "AWS_MSK_IAM needs encryption; add `tls: true` beside sasl", "mechanism"
-            )
-        return sasl
+    @contradictions
+    def _msk_is_encrypted(self) -> Iterator[Placed]:
+        if isinstance(self.sasl, MskSasl) and self.tls is None:
+            text = "AWS_MSK_IAM needs encryption; add `tls: true` beside sasl"
+            yield Placed(("sasl", "mechanism"), text)
 
 
 class ClusterKind(StrEnum):

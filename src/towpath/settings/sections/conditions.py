@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, StrictBool, model_validator
+from pydantic import AfterValidator, Field, StrictBool
 
 from towpath.model.changes import BytesMatch, DropRule, Encoding
-from towpath.settings.problems import Placed, placed_error, require_none
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.times import Moment
 
 MOST_NAME = 249
@@ -43,15 +42,10 @@ class MatchConfig(Section):
         description="Whether these are `text` (UTF-8), or bytes in `hex`, two digits each.",
     )
 
-    @model_validator(mode="after")
-    def _bytes(self) -> Self:
-        require_none(self._no_bytes() if self.encoding is Encoding.HEX else ())
-        return self
-
+    @contradictions
     def _no_bytes(self) -> Iterator[Placed]:
-        """Yield the texts that are not hex."""
-        for key in ("equals", "prefixes"):
-            for index, text in enumerate(getattr(self, key)):
+        for key in ("equals", "prefixes") if self.encoding is Encoding.HEX else ():
+            for index, text in enumerate(getattr(self, key, ())):
                 try:
                     bytes.fromhex(text)
                 except ValueError:
@@ -100,15 +94,20 @@ class ConditionsConfig(Section):
     )
     tombstones: StrictBool = Field(False, description="The value must be null.")
 
-    @model_validator(mode="after")
-    def _conditions(self) -> Self:
+    @contradictions
+    def _conditions(self) -> Iterator[Placed]:
         if not self._given():
-            raise ValueError("would mean every record; give a condition, such as `key`")
+            yield Placed((), "would mean every record; give a condition, such as `key`")
+
+    @contradictions
+    def _key(self) -> Iterator[Placed]:
         if self.key is not None and self.key.is_empty:
-            raise placed_error("needs `equals` or `prefixes`", "key")
+            yield Placed(("key",), "needs `equals` or `prefixes`")
+
+    @contradictions
+    def _times(self) -> Iterator[Placed]:
         if self.before is not None and self.since is not None and self.before <= self.since:
-            raise placed_error("is not later than `since`, so no record is meant", "before")
-        return self
+            yield Placed(("before",), "is not later than `since`, so no record is meant")
 
     def _given(self) -> list[str]:
         timed = self.before is not None or self.since is not None

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from towpath.model.nouns import TopicName
 from towpath.settings.address import check_address, host_and_port, listen_address
 from towpath.settings.problems import not_empty
 from towpath.settings.sections.listener_tls import ListenerTls
 from towpath.settings.sections.topics import LEGAL, Count
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.times import LIKE, parse_time
 from towpath.settings.units import Duration, Size, between
 
@@ -221,73 +221,85 @@ class GatewayConfig(Section):
         """Whether clients read mirror topics before these are promoted."""
         return self.reads == "target"
 
-    @model_validator(mode="after")
-    def _parts_topics(self) -> Self:
+    @contradictions
+    def _parts_topics(self) -> Iterator[Placed]:
         seen: dict[TopicName, str] = {}
         for name, topics in self.batches.items():
-            for topic in topics:
+            for index, topic in enumerate(topics):
                 if seen.setdefault(topic, name) != name:
-                    raise ValueError(
-                        f"`batches` has topic {topic} in {seen[topic]} and in {name}; it moves with"
-                        " one of them"
-                    )
-        return self
+                    text = f"topic {topic} is in {seen[topic]} and in {name}; it moves with one"
+                    yield Placed(("batches", name, index), f"{text} of them")
 
-    @model_validator(mode="after")
-    def _adopts_all(self) -> Self:
+    @contradictions
+    def _adopts_readers(self) -> Iterator[Placed]:
         if self.adopt and self.reads_target:
-            raise ValueError(
+            yield Placed(
+                ("adopt",),
                 "`adopt` and `reads: target` exclude each other: adopted consumers know the"
                 " source's brokers, and are members of their groups there; leave `reads` at"
-                " `source`"
+                " `source`",
             )
+
+    @contradictions
+    def _adopts_all(self) -> Iterator[Placed]:
         if self.adopt and not self.nodes:
-            raise ValueError(
+            yield Placed(
+                ("adopt",),
                 "`adopt` needs `nodes`: name the address of each broker of the source as clients"
-                " know it"
+                " know it",
             )
+
+    @contradictions
+    def _keeps_adopted(self) -> Iterator[Placed]:
         if self.adopt and self.after == "leave":
-            raise ValueError(
+            yield Placed(
+                ("adopt",),
                 "`adopt` and `after: leave` exclude each other: adopted consumers may hold leader"
                 " epochs of the source, which the target's own brokers would take for their own;"
-                " restart the clients at a gateway without `adopt`, then let them leave"
+                " restart the clients at a gateway without `adopt`, then let them leave",
             )
-        return self
 
-    @model_validator(mode="after")
-    def _tells_names(self) -> Self:
-        if self.names is None:
-            return self
-        if self.tls is None:
-            raise ValueError(
-                "`names` needs `tls`: without TLS nobody tells which name a client connected to"
+    @contradictions
+    def _hears_names(self) -> Iterator[Placed]:
+        if self.names is not None and self.tls is None:
+            yield Placed(
+                ("names",),
+                "`names` needs `tls`: without TLS nobody tells which name a client connected to",
             )
-        if self.nodes or self.targets or self.adopt:
-            raise ValueError(
-                "`names` names all brokers; leave out `nodes`, `targets` and `adopt`, or `names`"
-            )
-        return self
 
-    @model_validator(mode="after")
-    def _shares_clients(self) -> Self:
+    @contradictions
+    def _tells_names(self) -> Iterator[Placed]:
+        others = ("nodes", "targets", "adopt")
+        if self.names is not None and any(getattr(self, each, None) for each in others):
+            yield Placed(
+                ("names",),
+                "`names` names all brokers; leave out `nodes`, `targets` and `adopt`, or `names`",
+            )
+
+    @contradictions
+    def _shares_answers(self) -> Iterator[Placed]:
         if self.processes > 1 and self.after == "leave":
-            raise ValueError(
+            yield Placed(
+                ("processes",),
                 "`processes` and `after: leave` exclude each other: connections of one client come"
                 " to several processes, of which none knows whether it has all that it sent"
-                " answered; let one process serve"
+                " answered; let one process serve",
             )
-        if self.processes > 1 and self.adopt:
-            raise ValueError(
-                "`processes` and `adopt` exclude each other: that was not tried; let one process"
-                " serve"
-            )
-        return self
 
-    @model_validator(mode="after")
-    def _tells_a_host(self) -> Self:
-        if self.advertised is None and self.address[0] in _ANY:
-            raise ValueError(
-                f"`listen` has the address {self.address[0]}, which clients cannot connect to; name"
-                " the host that they reach under `advertised`"
+    @contradictions
+    def _shares_adopted(self) -> Iterator[Placed]:
+        if self.processes > 1 and self.adopt:
+            yield Placed(
+                ("processes",),
+                "`processes` and `adopt` exclude each other: that was not tried; let one process"
+                " serve",
             )
-        return self
+
+    @contradictions
+    def _tells_a_host(self) -> Iterator[Placed]:
+        if self.advertised is None and self.address[0] in _ANY:
+            yield Placed(
+                ("listen",),
+                f"has the address {self.address[0]}, which clients cannot connect to; name the"
+                " host that they reach under `advertised`",
+            )

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 from towpath.model.changes import Framing
-from towpath.settings.problems import Placed
 from towpath.settings.sections.changes import ChangesConfig
-from towpath.settings.shape import Place, path_text
+from towpath.settings.shape import Place, Placed, path_text
 
 GlueId = int | UUID
 """An id as records have it: Glue's schema version id, or the number of the other registry."""
@@ -24,7 +23,7 @@ def two_answers(sections: Iterable[ChangesConfig]) -> Iterator[Placed]:
     known: dict[GlueId, tuple[Place, GlueId]] = {}
     for place, name, becomes in _entries(sections):
         first, other = known.setdefault(name, (place, becomes))
-        if other != becomes:
+        if other != becomes and first[0] != place[0]:  # those of one section are told there
             what = "UUID" if isinstance(name, UUID) else "id"
             yield Placed(
                 place,
@@ -37,9 +36,11 @@ def two_answers(sections: Iterable[ChangesConfig]) -> Iterator[Placed]:
 def _entries(sections: Iterable[ChangesConfig]) -> Iterator[tuple[Place, GlueId, GlueId]]:
     """Yield each entry: its place below `changes`, the id, and what it becomes."""
     for index, section in enumerate(sections):
-        for name, number in section.ids.glue.items() if section.ids else ():
+        ids = getattr(section, "ids", None)  # which may be wrong, as may be what is below
+        framing = getattr(ids, "framing", Framing.CONFLUENT)
+        for name, number in getattr(ids, "glue", {}).items():
             place: Place = (index, "ids", "glue", name)
-            if section.ids and section.ids.framing is Framing.FROM_GLUE:
+            if framing is Framing.FROM_GLUE:
                 yield place, UUID(name), number
-            else:
+            elif framing is Framing.TO_GLUE:
                 yield place, number, UUID(name)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, StrictBool, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, StrictBool
 
 from towpath.model.nouns import TopicName
 from towpath.settings.naming import PLACEHOLDER, Expression, Renaming, fits
 from towpath.settings.problems import not_empty
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.units import Duration, between
 
 _GROUP = "group"
@@ -77,12 +78,11 @@ class Mm2Config(Section):
         " with `replication.policy.internal.topic.separator.enabled=false`.",
     )
 
-    @field_validator("source_alias")
-    @classmethod
-    def _another(cls, source_alias: str, info: ValidationInfo) -> str:
-        if source_alias == info.data.get("alias"):
-            raise ValueError("is the alias of the target, too; each cluster has its own")
-        return source_alias
+    @contradictions
+    def _another(self) -> Iterator[Placed]:
+        if self.source_alias == self.alias:
+            text = "is the alias of the target, too; each cluster has its own"
+            yield Placed(("source_alias",), text)
 
 
 _TOPIC = "topic"
@@ -106,11 +106,9 @@ class ForeignConfig(Section):
         description="Name that the other tool gives a topic on the target, as in `topics.rename`.",
     )
 
-    @field_validator("rename")
-    @classmethod
-    def _groups(cls, rename: str, info: ValidationInfo) -> str:
-        Renaming(_TOPIC, "groups.foreign.rename", rename, info.data.get("include", ())).check()
-        return rename
+    @contradictions
+    def _groups(self) -> Iterator[Placed]:
+        yield from Renaming(_TOPIC, "groups.foreign.rename", self.rename, self.include).faults()
 
     def matches(self, topic: str) -> bool:
         """Return whether another tool mirrors a source topic."""
@@ -202,11 +200,9 @@ class GroupsConfig(Section):
         description="Topics in MirrorMaker 2's formats for clients that translate offsets by them.",
     )
 
-    @field_validator("rename")
-    @classmethod
-    def _groups(cls, rename: str, info: ValidationInfo) -> str:
-        _renaming(rename, info.data.get("include", ())).check()
-        return rename
+    @contradictions
+    def _groups(self) -> Iterator[Placed]:
+        yield from _renaming(self.rename, self.include).faults()
 
     def matches(self, group: str) -> bool:
         """Return whether a group of the source is copied."""

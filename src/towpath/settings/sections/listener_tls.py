@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Iterator
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from towpath.settings.secrets import Pem, SecretText
-from towpath.settings.sections.clusters import check_authorities, check_pair
-from towpath.settings.shape import Section
+from towpath.settings.sections.clusters import wrong_authorities, wrong_pair
+from towpath.settings.shape import Placed, Section, contradictions
 
 
 class ListenerTls(Section):
@@ -28,9 +28,10 @@ class ListenerTls(Section):
         " certificate of theirs (mutual TLS). Default: clients show none.",
     )
 
-    @model_validator(mode="after")
-    def _usable(self) -> Self:
-        if self.ca:
-            check_authorities(self.ca)
-        check_pair(self.cert, self.key, self.key_password)
-        return self
+    @contradictions
+    def _authorities(self) -> Iterator[Placed]:
+        yield from wrong_authorities(self.ca)
+
+    @contradictions
+    def _pair(self) -> Iterator[Placed]:
+        yield from wrong_pair(self.cert, self.key, self.key_password)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from towpath.settings.problems import placed_error
 from towpath.settings.sections.clusters import Tls, tls_or_true
 from towpath.settings.sections.store import AwsKeys, StoreConfig, StoreKind, endpoint_url
 from towpath.settings.sections.topics import Count
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.units import Duration, between
 
 
@@ -53,11 +53,10 @@ class NotifyConfig(Section):
         " counted. Fewer than the queue needs to move it to a dead-letter queue keeps it there.",
     )
 
-    @model_validator(mode="after")
-    def _one_login(self) -> Self:
+    @contradictions
+    def _one_login(self) -> Iterator[Placed]:
         if self.keys and self.profile:
-            raise placed_error("give only one of keys and profile", "profile")
-        return self
+            yield Placed(("profile",), "give only one of keys and profile")
 
     def beside(self, store: StoreConfig) -> NotifyConfig:
         """Return the section with the login and region of a store as defaults."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import (
     AfterValidator,
@@ -14,17 +14,14 @@ from pydantic import (
     PlainSerializer,
     PlainValidator,
     Strict,
-    ValidationInfo,
-    field_validator,
-    model_validator,
 )
 
 from towpath.settings.naming import Expression, fits
-from towpath.settings.problems import not_one_of, placed_error
+from towpath.settings.problems import not_one_of
 from towpath.settings.sections.region import region_name
 from towpath.settings.sections.store import StoreConfig, StoreLayout
 from towpath.settings.sections.topics import Count
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.times import milliseconds, parse_time
 from towpath.settings.units import Duration, between
 
@@ -116,14 +113,13 @@ class GapArchive(Section):
         " as `on_gap` says without an archive.",
     )
 
-    @model_validator(mode="after")
-    def _is_ours(self) -> Self:
+    @contradictions
+    def _is_ours(self) -> Iterator[Placed]:
         if self.store.layout is not StoreLayout.ARCHIVE:
             text = (
                 f"is {self.store.layout}; gaps are filled from an archive of `towpath archive run`"
             )
-            raise placed_error(text, "store", "layout")
-        return self
+            yield Placed(("store", "layout"), text)
 
 
 def _start(value: object) -> StartAt | int:
@@ -154,12 +150,10 @@ class RecordsConfig(Section):
     )
     group: str | None = Field(
         None,
-        validate_default=True,
         description="Consumer group of the source whose offsets `start: committed` takes.",
     )
     commit: Annotated[Duration, between("1s", "1h")] | None = Field(
         None,
-        validate_default=True,
         description="How often the position of each partition is committed to `group` at the"
         " source, for tools that watch its lag, and for another program that goes on with it."
         " Default: never; then a link writes nothing at its source.",
@@ -177,7 +171,6 @@ class RecordsConfig(Section):
     )
     archive: GapArchive | None = Field(
         None,
-        validate_default=True,
         description="The archive of the source from which `on_gap: archive` takes records.",
     )
 
@@ -203,32 +196,26 @@ class RecordsConfig(Section):
             return self.archive.otherwise is WithoutArchive.STOP
         return self.on_gap.default is OnGap.STOP
 
-    @field_validator("archive")
-    @classmethod
-    def _archive_of_gaps(
-        cls, archive: GapArchive | None, info: ValidationInfo
-    ) -> GapArchive | None:
-        rules = info.data.get("on_gap")
-        on_gap = None if rules is None else rules.default
-        if on_gap is OnGap.ARCHIVE and archive is None:
-            raise ValueError("is required by `on_gap: archive`: the archive to take records from")
-        if archive is not None and on_gap not in {None, OnGap.ARCHIVE}:
-            raise ValueError("is used with `on_gap: archive` only")
-        return archive
+    @contradictions
+    def _archive_of_gaps(self) -> Iterator[Placed]:
+        by_archive = self.on_gap.default is OnGap.ARCHIVE
+        if by_archive and self.archive is None:
+            text = "is required by `on_gap: archive`: the archive to take records from"
+            yield Placed(("archive",), text)
+        if not by_archive and self.archive is not None:
+            yield Placed(("archive",), "is used with `on_gap: archive` only")
 
-    @field_validator("commit")
-    @classmethod
-    def _commit_of_group(cls, commit: Duration | None, info: ValidationInfo) -> Duration | None:
-        if commit is not None and not info.data.get("group", "unknown"):
-            raise ValueError("needs `start: committed` with a `group`, to which it commits")
-        return commit
+    @contradictions
+    def _commit_of_group(self) -> Iterator[Placed]:
+        if self.commit is not None and not self.group:
+            text = "needs `start: committed` with a `group`, to which it commits"
+            yield Placed(("commit",), text)
 
-    @field_validator("group")
-    @classmethod
-    def _group_of_committed(cls, group: str | None, info: ValidationInfo) -> str | None:
-        start = info.data.get("start")
-        if start is StartAt.COMMITTED and not group:
-            raise ValueError("is required by `start: committed`: the group whose offsets to take")
-        if group and start is not None and start is not StartAt.COMMITTED:
-            raise ValueError("is used with `start: committed` only")
-        return group
+    @contradictions
+    def _group_of_committed(self) -> Iterator[Placed]:
+        committed = self.start is StartAt.COMMITTED
+        if committed and not self.group:
+            text = "is required by `start: committed`: the group whose offsets to take"
+            yield Placed(("group",), text)
+        if not committed and self.group:
+            yield Placed(("group",), "is used with `start: committed` only")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from towpath.settings.problems import not_empty, placed_error
+from towpath.settings.problems import not_empty
 from towpath.settings.secrets import SecretText
 from towpath.settings.sections.clusters import Tls, tls_or_true
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.units import Duration, between
 
 APICURIO_PATH = "/apis/ccompat/"
@@ -130,20 +131,19 @@ class RegistryConfig(Section):
         cert = self.tls is not None and self.tls.cert is not None
         return cert or any(each is not None for each in (self.basic, self.token, self.oauth))
 
-    @model_validator(mode="after")
-    def _one_login(self) -> Self:
-        given = [name for name in ("basic", "token", "oauth") if getattr(self, name) is not None]
+    @contradictions
+    def _one_login(self) -> Iterator[Placed]:
+        names = ("basic", "token", "oauth")
+        given = [name for name in names if getattr(self, name, None) is not None]
         if len(given) > 1:
-            raise placed_error(f"give only one of {', '.join(given)}", given[-1])
-        return self
+            yield Placed((given[-1],), f"give only one of {', '.join(given)}")
 
-    @model_validator(mode="after")
-    def _sendable(self) -> Self:
+    @contradictions
+    def _sendable(self) -> Iterator[Placed]:
         word = self.token.reveal() if self.token is not None else ""
         if not word.isascii() or not word.isprintable() or " " in word:
             text = "is no token: it has blanks, line breaks or letters that no header may have"
-            raise placed_error(text, "token")
-        return self
+            yield Placed(("token",), text)
 
     @property
     def places(self) -> frozenset[tuple[str, str, int, str]]:
@@ -159,10 +159,9 @@ class RegistryConfig(Section):
             for each in found
         )
 
-    @model_validator(mode="after")
-    def _native(self) -> Self:
+    @contradictions
+    def _native(self) -> Iterator[Placed]:
         wrong = [url for url in self.url if APICURIO_PATH not in f"{url}/"]
         if self.kind is RegistryKind.APICURIO and wrong:
             text = f"{wrong[0]} must be the URL of Apicurio's interface for clients of Confluent's"
-            raise placed_error(f"{text}: it ends in {APICURIO_PATH}v7", "url")
-        return self
+            yield Placed(("url",), f"{text}: it ends in {APICURIO_PATH}v7")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import (
     AfterValidator,
     Field,
     Strict,
     StrictBool,
-    ValidationInfo,
     field_validator,
-    model_validator,
 )
 
 from towpath.model.errors import ConfigError
@@ -25,11 +24,11 @@ from towpath.model.schemas import (
     qualified,
 )
 from towpath.settings.naming import PLACEHOLDER, Expression, Renaming, fits
-from towpath.settings.problems import not_empty, placed_error
+from towpath.settings.problems import not_empty
 from towpath.settings.sections.contexts import SKIP, checked, mapped
 from towpath.settings.sections.registries import RegistryConfig
 from towpath.settings.sections.topics import Count
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.units import Duration, between
 
 _SUBJECT = "subject"
@@ -143,24 +142,25 @@ class SchemaRules(Section):
 
     @field_validator("rename")
     @classmethod
-    def _groups(cls, rename: str, info: ValidationInfo) -> str:
+    def _apart(cls, rename: str) -> str:
         if not PLACEHOLDER.search(rename):
             raise ValueError("would give all subjects one name; use {subject}, {1} or {name}")
-        _renaming(rename, info.data.get("include", ())).check()
         return rename
 
-    @model_validator(mode="after")
-    def _deleted_by_number(self) -> Self:
-        if self.deleted is DeletedVersions.KEEP and self.ids is not SchemaIds.KEEP:
-            raise placed_error("`keep` needs `ids: keep`, which keeps numbers", "deleted")
-        return self
+    @contradictions
+    def _groups(self) -> Iterator[Placed]:
+        yield from _renaming(self.rename, self.include).faults()
 
-    @model_validator(mode="after")
-    def _strict_about_new_ids(self) -> Self:
+    @contradictions
+    def _deleted_by_number(self) -> Iterator[Placed]:
+        if self.deleted is DeletedVersions.KEEP and self.ids is not SchemaIds.KEEP:
+            yield Placed(("deleted",), "`keep` needs `ids: keep`, which keeps numbers")
+
+    @contradictions
+    def _strict_about_new_ids(self) -> Iterator[Placed]:
         if self.strict and self.ids is not SchemaIds.TRANSLATE:
             text = "needs `ids: translate`; ids that are kept are not looked at in records"
-            raise placed_error(text, "strict")
-        return self
+            yield Placed(("strict",), text)
 
     @property
     def is_one_registry(self) -> bool:
@@ -237,12 +237,11 @@ class SchemasConfig(SchemaRules, _Source):
         Duration.parse("1m"), description="How often a run looks at both registries."
     )
 
-    @model_validator(mode="after")
-    def _not_onto_itself(self) -> Self:
+    @contradictions
+    def _not_onto_itself(self) -> Iterator[Placed]:
         if self.is_one_registry and self.rename == _WHOLE and not self.contexts:
             text = f"source and target are one registry ({self.target.url[0]})"
-            raise placed_error(f"{text}; give the subjects other names, or remove it", "rename")
-        return self
+            yield Placed(("rename",), f"{text}; give the subjects other names, or remove it")
 
     @property
     def is_one_registry(self) -> bool:

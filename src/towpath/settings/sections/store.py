@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
 from pydantic import (
@@ -13,14 +14,12 @@ from pydantic import (
     Field,
     StrictBool,
     ValidationInfo,
-    model_validator,
 )
 
-from towpath.settings.problems import placed_error
 from towpath.settings.secrets import SecretText
 from towpath.settings.sections.azure import AzureLogin
 from towpath.settings.sections.clusters import Tls, tls_or_true
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.units import Duration, Size, between
 
 _SUCH_AS = "s3://bucket/prefix, gs://bucket/prefix, abfs://container@account/prefix or file:///path"
@@ -73,11 +72,10 @@ class StoreEncryption(Section):
         None, min_length=1, description="The key in AWS KMS. Default: that of the bucket."
     )
 
-    @model_validator(mode="after")
-    def _has_a_use_for_the_key(self) -> Self:
+    @contradictions
+    def _has_a_use_for_the_key(self) -> Iterator[Placed]:
         if self.kms_key and self.mode is EncryptionMode.S3:
-            raise placed_error("is only used with the modes aws:kms and aws:kms:dsse", "kms_key")
-        return self
+            yield Placed(("kms_key",), "is only used with the modes aws:kms and aws:kms:dsse")
 
 
 class LockMode(StrEnum):
@@ -301,28 +299,23 @@ class StoreConfig(Section):
         chosen = self.storage_class
         return chosen[min(level, len(chosen) - 1)] if chosen else ""
 
-    @model_validator(mode="after")
-    def _only_what_is_used(self) -> Self:
-        for kind, names in _ONLY.items():
-            for name in names if kind is not self.kind else ():
-                if getattr(self, name) is not None:
-                    raise placed_error(f"is not used with {self.kind}://", name)
-        if self.lock is not None and self.kind not in _LOCKING:
-            raise placed_error("is used with s3:// and abfs:// alone", "lock")
-        if self.kind is StoreKind.FILES:
-            for name in _NOT_WITH_FILES:
-                if getattr(self, name):
-                    raise placed_error("is not used with file://", name)
-        return self
+    @contradictions
+    def _only_what_is_used(self) -> Iterator[Placed]:
+        others = [name for kind, names in _ONLY.items() if kind is not self.kind for name in names]
+        for name in (each for each in others if getattr(self, each, None) is not None):
+            yield Placed((name,), f"is not used with {self.kind}://")
+        if self.kind not in _LOCKING and getattr(self, "lock", None) is not None:
+            yield Placed(("lock",), "is used with s3:// and abfs:// alone")
+        for name in _NOT_WITH_FILES if self.kind is StoreKind.FILES else ():
+            if getattr(self, name, None):
+                yield Placed((name,), "is not used with file://")
 
-    @model_validator(mode="after")
-    def _encrypted(self) -> Self:
+    @contradictions
+    def _encrypted(self) -> Iterator[Placed]:
         if self.tls and self.endpoint and not self.endpoint.startswith("https:"):
-            raise placed_error("must begin with https: where tls is given", "endpoint")
-        return self
+            yield Placed(("endpoint",), "must begin with https: where tls is given")
 
-    @model_validator(mode="after")
-    def _one_login(self) -> Self:
+    @contradictions
+    def _one_login(self) -> Iterator[Placed]:
         if self.keys and self.profile:
-            raise placed_error("give only one of keys and profile", "profile")
-        return self
+            yield Placed(("profile",), "give only one of keys and profile")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Annotated, NewType, Protocol
 
@@ -15,8 +15,6 @@ from pydantic import (
     PlainValidator,
     Strict,
     StrictBool,
-    ValidationInfo,
-    field_validator,
 )
 
 from towpath.model.errors import ConfigError
@@ -31,7 +29,7 @@ from towpath.settings.naming import (
 )
 from towpath.settings.problems import not_empty, not_one_of
 from towpath.settings.sections.own_topics import is_own
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 
 Count = NewType("Count", int)
 
@@ -200,11 +198,9 @@ class TopicsConfig(TopicSelection):
         " (docs/plan.md).",
     )
 
-    @field_validator("rename")
-    @classmethod
-    def _groups(cls, rename: str, info: ValidationInfo) -> str:
-        _renaming(rename, info.data.get("include", ())).check()
-        return rename
+    @contradictions
+    def _groups(self) -> Iterator[Placed]:
+        yield from _renaming(self.rename, self.include).faults()
 
     def lets_delete(self, topic: str) -> bool:
         """Return whether a mirror topic may delete records that the source still has."""

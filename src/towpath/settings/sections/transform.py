@@ -6,13 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, Strict, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, Strict, ValidationInfo
 
 from towpath.settings.problems import environment_error
 from towpath.settings.sections.topics import Count
-from towpath.settings.shape import Section
+from towpath.settings.shape import Placed, Section, contradictions
 from towpath.settings.units import Duration, between
 
 _FUNCTION = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)")
@@ -78,11 +78,10 @@ class TransformConfig(Section):
     )
     compression: Codec = Field("lz4", description="How record batches are compressed.")
 
-    @model_validator(mode="after")
-    def _one(self) -> Self:
+    @contradictions
+    def _one(self) -> Iterator[Placed]:
         if self.sql is not None and self.python is not None:
-            raise ValueError("give `sql` or `python`, not both")
-        return self
+            yield Placed((), "give `sql` or `python`, not both")
 
     @property
     def path_and_name(self) -> tuple[Path, str]:
