@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from towpath.ledger.alive import Life, RunLife, is_gone, this_host, this_space
+from towpath.ledger.alive import Life, RunLife, birth, is_gone, this_host, this_space
 from towpath.ledger.entries import Session
 from towpath.model.nouns import LinkName
 from towpath.runtime.clock import now_ms
@@ -41,6 +41,18 @@ def test_a_process_that_nobody_asked_for_its_end_is_gone(sign: Session) -> None:
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert is_gone(replace(sign, pid=process.pid))
     process.wait()
+
+
+def test_a_process_whose_id_another_one_has_since_is_gone(sign: Session) -> None:
+    """A busy machine gives ids again within minutes."""
+    ours = replace(sign, pid=os.getpid(), born=birth())
+    assert birth() == birth(os.getpid()) > 0
+    assert birth(sign.pid) == 0, "it has ended"
+    assert not is_gone(ours)
+    assert is_gone(replace(ours, born=birth() - 1))
+    assert RunLife.of(replace(ours, born=birth() - 1)).state is Life.DEAD
+    assert not is_gone(replace(ours, born=0)), "an older version did not tell"
+    assert not is_gone(replace(ours, born=birth() - 1, space="another"))
 
 
 def test_of_processes_elsewhere_nobody_knows(sign: Session) -> None:

@@ -17,7 +17,7 @@ from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
 from towpath.ledger import ledger as ledgers
-from towpath.ledger.alive import this_host, this_space
+from towpath.ledger.alive import birth, this_host, this_space
 from towpath.ledger.entries import Session
 from towpath.ledger.ledger import SESSIONS
 from towpath.ledger.link import open_link
@@ -144,6 +144,8 @@ def test_behind_a_killed_run_nothing_has_settled_until_a_round_has(
             return any(isinstance(e, Session) and e.link == config.link for e in entries)
 
         wait_until(begun, "the first run has begun")
+        assert killed.pid is not None
+        born = birth(killed.pid)
         killed.kill()
         killed.join()
         found = []
@@ -157,7 +159,7 @@ def test_behind_a_killed_run_nothing_has_settled_until_a_round_has(
             run.end()
             run.close()
     assert found == [
-        ((this_host(), killed.pid, this_space()), False, False),
+        ((this_host(), killed.pid, this_space(), born), False, False),
         (None, False, False),  # the round of the second run did not settle
         (None, True, True),
     ]

@@ -18,6 +18,8 @@ from towpath.runtime.clock import now_ms, readable
 _SILENCE = 10.0
 """Seconds after the last heartbeat until which a run counts as alive: it writes one every two, and
 the clocks of two machines may differ a little."""
+_BEGAN = 19
+"""Where the kernel tells when a process began, counted from its state (`proc_pid_stat(5)`)."""
 
 
 class Life(StrEnum):
@@ -110,18 +112,39 @@ class Sign(Protocol):
     def space(self) -> str:
         """An identifier of the PID namespace of `pid`; "" in heartbeats of older versions."""
 
+    @property
+    def born(self) -> int:
+        """When the process began, as `birth` tells it; 0 in heartbeats of older versions."""
 
-ProcessKey = tuple[str, int, str]
-"""Host, process id, and which processes it is one of."""
+
+ProcessKey = tuple[str, int, str, int]
+"""Host, process id, which processes it is one of, and when it began."""
 
 
 def process_of(sign: Sign) -> ProcessKey:
     """Return a value that identifies the process behind a heartbeat."""
-    return sign.host, sign.pid, sign.space
+    return sign.host, sign.pid, sign.space, sign.born
+
+
+def birth(pid: int = 0) -> int:
+    """Return when a process began, in clock ticks since its machine did; 0 where nothing tells.
+
+    A machine gives the id of a process that has ended to another one, a busy one within minutes.
+    No step of the clock changes this time.
+
+    Args:
+        pid: The process; 0 for this one.
+    """
+    with suppress(OSError, IndexError, ValueError):
+        return int(_stat(pid or os.getpid())[_BEGAN])
+    return 0
 
 
 def is_gone(sign: Sign) -> bool:
-    """Return whether a process of this machine has ended; `False` for other machines."""
+    """Return whether a process of this machine has ended; `False` for other machines.
+
+    Another process may have its id since.
+    """
     if sign.host != this_host() or sign.space not in {"", this_space()}:
         return False
     with suppress(PermissionError):  # it lives, and is of another user
@@ -129,7 +152,13 @@ def is_gone(sign: Sign) -> bool:
             os.kill(sign.pid, 0)
         except ProcessLookupError:
             return True
-    return _is_zombie(sign.pid)
+    return _is_zombie(sign.pid) or _is_another(sign)
+
+
+def _is_another(sign: Sign) -> bool:
+    """Return whether the process that has this id now began at another time."""
+    began = birth(sign.pid) if sign.born else 0
+    return began not in {0, sign.born}
 
 
 def _is_zombie(pid: int) -> bool:
@@ -138,6 +167,15 @@ def _is_zombie(pid: int) -> bool:
     The first process of a container may never ask.
     """
     with suppress(OSError, IndexError):
-        # "pid (name) state ..."; a name may have any characters.
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in b"ZX"
+        return _stat(pid)[0] in b"ZX"
     return False
+
+
+def _stat(pid: int) -> list[bytes]:
+    """Return what the kernel tells of a process, from its state on.
+
+    Raises:
+        OSError: There is none, or this is no Linux.
+    """
+    # "pid (name) state ..."; a name may have any characters.
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()

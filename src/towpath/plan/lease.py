@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Self
 
 from towpath.cluster.data.client import Client
-from towpath.ledger.alive import ProcessKey, is_gone, process_of, this_host, this_space
+from towpath.ledger.alive import ProcessKey, birth, is_gone, process_of, this_host, this_space
 from towpath.ledger.entries import MIRROR, LeaseHolder, LinkLease, Session, Unreadable
 from towpath.ledger.events import What
 from towpath.ledger.ledger import SESSIONS, Ledger
@@ -196,6 +196,7 @@ class Lease:
             replaced=self.replaced,
             missing_events=self._link.events.missing,
             space=this_space(),
+            born=birth(),
         )
         self._ledger.append([entry], SESSIONS)
 

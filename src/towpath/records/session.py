@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 
 from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
-from towpath.ledger.alive import ProcessKey, is_gone, process_of, this_host, this_space
+from towpath.ledger.alive import ProcessKey, birth, is_gone, process_of, this_host, this_space
 from towpath.ledger.books.link import sealed
 from towpath.ledger.entries import (
     MIRROR,
@@ -277,5 +277,6 @@ class LinkSession:
                 news=self._news,
                 work=self._work,
                 space=this_space(),
+                born=birth(),
             )
             self._ledger.append([entry], SESSIONS)

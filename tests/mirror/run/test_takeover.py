@@ -77,7 +77,7 @@ def test_slices_of_an_earlier_run_have_time_to_hear_of_ours(
     made, ledger = started(monkeypatch, sign(over=over, rested=False))
     made.close()
     assert made._alone.at >= ledger.told[0] + TAKEOVER
-    assert made.dead == (None if over else ("elsewhere", 1, ""))
+    assert made.dead == (None if over else ("elsewhere", 1, "", 0))
 
 
 def test_a_run_that_ends_while_it_is_waited_for_is_not_dead(

@@ -21,7 +21,7 @@ from towpath import __version__
 from towpath.archive.errors import ArchiveHeldError
 from towpath.archive.keys import lease_key
 from towpath.archive.log import LogWriter
-from towpath.ledger.alive import is_gone, this_host, this_space
+from towpath.ledger.alive import birth, is_gone, this_host, this_space
 from towpath.model.errors import (
     ObjectChangedError,
     ObjectExistsError,
@@ -53,6 +53,7 @@ class ArchiveLease:
         beat: When it gave this sign, likewise.
         over: Whether it has given the lease back.
         space: Which processes `pid` is one of; "" where the lease does not tell.
+        born: When the process began, in clock ticks since its machine did; 0 where nothing tells.
         trouble: What the process cannot do now, and why, "" if nothing is wrong.
     """
 
@@ -65,6 +66,7 @@ class ArchiveLease:
     beat: int
     over: bool = False
     space: str = ""
+    born: int = 0
     trouble: str = ""
 
     @property
@@ -135,6 +137,7 @@ class HeldArchive:
             since=now_ms(),
             beat=now_ms(),
             space=this_space(),
+            born=birth(),
         )
         self._tag = ""
         self._over = threading.Event()

@@ -15,7 +15,7 @@ from dataclasses import replace
 from towpath.cluster.admin.transactions import ProducerEpoch
 from towpath.cluster.data.client import Client
 from towpath.gateway.promotion.gateway_entries import GatewayEntries, done_state
-from towpath.ledger.alive import this_host, this_space
+from towpath.ledger.alive import birth, this_host, this_space
 from towpath.ledger.entries import (
     TOGETHER,
     Entry,
@@ -300,6 +300,7 @@ class GatewayBook(GatewayEntries):
             over=over,
             left=self.left,
             together=TOGETHER,
+            born=birth(),
         )
 
     def _write(self, entries: Sequence[Entry]) -> None:

@@ -16,7 +16,7 @@ class GatewaySign:
 
     Attributes:
         name: A name of its own.
-        host: Where it runs; `pid` and `space`, which process there.
+        host: Where it runs; `pid`, `space` and `born`, which process there.
         started: When it began, in ms since 1970.
         over: It has ended, and serves nobody.
         left: Since when its clients may go on at the target without it, in ms since 1970; 0 for
@@ -36,6 +36,7 @@ class GatewaySign:
     over: bool = False
     left: int = 0
     together: int = 0
+    born: int = 0
 
     def about(self) -> tuple[str | int, ...]:
         """Return the parts of the entry's ledger key that follow its kind and link."""

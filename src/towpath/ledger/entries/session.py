@@ -48,6 +48,8 @@ class Session:
     news: int = 0
     space: str = ""
     """Which processes `pid` is one of; "" where an older version wrote it."""
+    born: int = 0
+    """When the process began, in clock ticks since its machine did; 0 where nothing tells."""
 
     def about(self) -> tuple[str | int, ...]:
         """Return the parts of the entry's ledger key that follow its kind and link."""
@@ -119,6 +121,7 @@ class LinkLease:
         replaced: The dead process that this one took the lease over from, if it did.
         missing_events: The events of the process that are not written, if there are any.
         space: Which processes `pid` is one of; "" where an older version wrote it.
+        born: When the process began, in clock ticks since its machine did; 0 where nothing tells.
     """
 
     kind: ClassVar[str] = "lease"
@@ -135,6 +138,7 @@ class LinkLease:
     replaced: LeaseHolder | None = None
     missing_events: MissingEvents | None = None
     space: str = ""
+    born: int = 0
 
     def about(self) -> tuple[str | int, ...]:
         """Return the parts of the entry's ledger key that follow its kind and link."""
