@@ -107,8 +107,10 @@ class Transactions:
         """Return a producer that has begun with a transactional id."""
         config: dict[str, Any] = {"bootstrap.servers": self.bootstrap, "linger.ms": 2}
         config["transactional.id"] = name
-        # Else librdkafka 2.16 waits for ever for a group's coordinator once all brokers were away.
+        # Else librdkafka 2.16 waits for ever for a group's coordinator once all brokers were away,
+        # or once that one was, with the others as they were, and Metadata did not name it.
         config |= {"metadata.recovery.strategy": "none", "reconnect.backoff.max.ms": 500}
+        config |= {"connections.max.idle.ms": 10_000}
         producer = Producer({**config, **QUIET, "error_cb": self._told})
         producer.init_transactions(60)
         return producer
