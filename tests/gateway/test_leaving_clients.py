@@ -181,6 +181,26 @@ def test_a_client_that_comes_back_twice_stays_for_a_while() -> None:
     assert leaving.goes(ME, TOPICS)
 
 
+def test_programs_with_one_client_id_are_each_shown_the_addresses() -> None:
+    """Each comes anew to the gateway until it was shown them, and none of them came back."""
+    clock, back = Clock(), list[ClientName]()
+    leaving = opened(promoted(), clock, back)
+    for _ in range(11):  # four programs have twelve connections
+        leaving.began(ME)
+    clock.wait(SETTLED)
+    for _ in range(8):
+        assert leaving.goes(ME, TOPICS)
+        leaving.began(ME)
+        clock.wait(SETTLED)
+    assert back == []
+    for _ in range(4):
+        assert leaving.goes(ME, TOPICS)
+        leaving.began(ME)
+        clock.wait(SETTLED)
+    assert back == [ME], "they cannot do without the gateway"
+    assert not leaving.goes(ME, TOPICS)
+
+
 def test_clients_that_left_are_forgotten_before_those_that_are_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -25,6 +25,8 @@ _TOLD = 1.0
 _RETURN = 60.0
 """A client that connects anew within this time after it was shown other addresses came back."""
 _RETURNS = 2
+"""How often one program comes back before it is kept. Of several programs with one client id, such
+as `rdkafka`, each comes until it was shown the addresses, so they may come as often as they are."""
 _STAY = 600.0
 """Seconds for which a client that came back is kept."""
 MOST = 50_000
@@ -45,6 +47,7 @@ class _Client:
         pushed: Whether a connection was closed so that it looks for addresses anew.
         replaces: Until when new connections replace those that the gateway closed, and how many.
         returns: How often it came back.
+        most: How many programs it may be: as many as it had connections when one was shown these.
         kept: Until when it stays after it came back.
         transacts: Whether it writes in transactions, whose coordinator is the gateway's.
         others: Whether it asked for topics that are not promoted.
@@ -57,6 +60,7 @@ class _Client:
     pushed: bool = False
     replaces: tuple[float, int] = (0.0, 0)
     returns: int = 0
+    most: int = 0
     kept: float = 0.0
     transacts: bool = False
     others: bool = False
@@ -105,7 +109,7 @@ class LeavingClients:
 
     def _came_back(self, name: ClientName, client: _Client, now: float) -> None:
         client.returns += 1
-        if client.returns < _RETURNS:
+        if client.returns < max(_RETURNS, client.most):
             return
         client.returns, client.kept, client.shown = 0, now + _STAY, None
         self._returned(name)
@@ -153,6 +157,8 @@ class LeavingClients:
         client.others = not names or not all(map(self._may_be_left, names))
         if client.others or not self._is_settled(client):
             return False
+        if client.shown is None:
+            client.most = client.connections
         client.shown, client.pushed = self._now(), False
         return True
 
