@@ -114,6 +114,22 @@ def test_policies_and_separators_become_names_of_topics() -> None:
     assert fact(own, "replication.policy.class").startswith("no equal: a Java class cannot run")
 
 
+@pytest.mark.parametrize(
+    ("topics", "named"),
+    [
+        ("orders, eu.sales", "eu.sales"),
+        (r"eu\\.sales, shop.eu.bills", r"eu\.sales, shop.eu.bills"),
+        ("orders, europe.sales, .*", ""),
+    ],
+)
+def test_topics_that_are_taken_for_copies_by_their_names_are_told(topics: str, named: str) -> None:
+    (file,) = made(f"topics = {topics}").files
+    told = [each for each in file.notes if "for a copy from eu" in each]
+    assert len(told) == bool(named)
+    assert all(f" takes {named} for" in each and r"`(.*\.)?eu\..*`" in each for each in told)
+    assert tree(f"topics = {topics}")["topics"]["exclude"].count(r"(.*\.)?eu\..*") == 1
+
+
 def test_switches_turn_sections_on_and_off() -> None:
     off = tree(
         "emit.checkpoints.enabled = false\nsync.topic.acls.enabled = false\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,6 +131,7 @@ class _Maker:
         self._took(excluded, "topics.exclude")
         made: dict[str, Any] = {"include": self._readable(include, included)}
         made["rename"], came_back = self._rename()
+        self._tell_named(include, came_back)
         theirs = [*_INTERNAL, *came_back, *_HEARTBEATS]
         made["exclude"] = list(dict.fromkeys([*self._readable(exclude, excluded), *theirs]))
         made |= self._replicas() | self._configs()
@@ -168,6 +170,18 @@ class _Maker:
         self._took(between, "topics.rename")
         back = rf"(.*{re.escape(separator)})?{re.escape(self._flow.target + separator)}.*"
         return f"{self._flow.source}{separator}{{topic}}", [back]
+
+    def _tell_named(self, include: Iterable[str], came_back: Iterable[str]) -> None:
+        """Note topics that the file names and MirrorMaker 2 takes for copies, by their names."""
+        for back in came_back:
+            named = [each for each in include if re.fullmatch(back, each.replace("\\", ""))]
+            if named:
+                self._notes.append(
+                    f"by its name MirrorMaker 2 takes {', '.join(named)} for a copy from"
+                    f" {self._flow.target}, and leaves it out without a word; so does this file."
+                    f" Where applications of {self._flow.source} made it, take `{back}` out of"
+                    " `topics.exclude`"
+                )
 
     def _replicas(self) -> dict[str, Any]:
         found = self._find("replication.factor")
