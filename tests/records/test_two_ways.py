@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,10 @@ from tests.support.logs.migrator import PROVENANCE as PROVENANCE_BYTES
 from tests.support.mirror import Mirror
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
+from towpath.ledger.link import open_link
+from towpath.mirror.plan.link_plan import build
 from towpath.model.nouns import Side
+from towpath.records.session import LinkSession
 from towpath.settings import ClusterConfig
 from towpath.wire import plain
 
@@ -39,9 +43,22 @@ def test_each_record_is_once_on_each_side(
         create_topic(cluster.bootstrap, there.topic)
         records = [Record(b"k", b"%s %d" % (cluster.bootstrap.encode(), n)) for n in range(10)]
         produce(cluster.bootstrap, there.topic, records)
-    for _ in range(3):
-        there.catch_up()
-        back.catch_up()
+    with ExitStack() as stack:
+        links = [stack.enter_context(open_link(mirror.config)) for mirror in (there, back)]
+        for each in links:
+            each.prepare()
+        for _ in range(3):
+            there.catch_up()
+            back.catch_up()
+        for each in links:  # both run
+            session = LinkSession(each.name, each.where, each.target)
+            session.start()
+            stack.callback(session.close)
+        plans = build(there.config), build(back.config)
+    for plan in plans:
+        assert (plan.topics, plan.problems) == ({there.topic: there.topic}, ())
+        said = [note.text for note in plan.notes]
+        assert any("that link writes the header" in text for text in said), said
     sides = [consume(cluster.bootstrap, there.topic, (0,)) for cluster in (source, target)]
     assert [len(each) for each in sides] == [20, 20]
     values = [sorted(record.value or b"" for record in each) for each in sides]

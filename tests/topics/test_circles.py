@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.copying.chaos import delete_topic
 from tests.support.kafka import create_topic
-from tests.support.ledger.books import opened
+from tests.support.ledger.books import TP, opened
 from tests.support.links import link
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
-from towpath.ledger.entries import LinkIdentity
+from towpath.ledger.books import LinkBooks
+from towpath.ledger.entries import DefinedChange, LinkIdentity
 from towpath.ledger.link import open_link
 from towpath.ledger.origins import _found
 from towpath.mirror.plan.link_plan import build
 from towpath.mirror.run.rounds import RoundPlan, plan_round
-from towpath.model.nouns import ClusterId, LinkName, TopicName
+from towpath.model.changes import AddedHeader, HeaderContent, RecordChange
+from towpath.model.nouns import ClusterId, LinkName, TopicName, TopicPartition
 from towpath.plan.model import Plan
 from towpath.records.session import LinkSession
 from towpath.settings import LinkConfig
+from towpath.settings.sections.changes import ChangesConfig
+from towpath.topics.told_apart import marks, provenances
 
 pytestmark = pytest.mark.broker
 
@@ -144,3 +149,47 @@ def test_a_topic_that_links_bring_from_several_clusters_is_a_circle_for_each() -
     )
     (origin,) = found.values()
     assert [origin.of(ClusterId(each), origin.topic).link for each in "ABC"] == ["a", "c", "c"]
+
+
+HEADER, OTHER = "redpanda-migrator-provenance", "from"
+CONTENTS = (HeaderContent.REDPANDA_PROVENANCE, HeaderContent.CLUSTER, HeaderContent.CHAIN)
+
+
+def test_only_a_rule_without_further_conditions_tells_records_apart() -> None:
+    rule = {"provenance": OTHER}
+    template = {"name": "n", "template": '${! @kafka_topic.split("-").index(1) }'}
+    sections: tuple[dict[str, Any], ...] = (
+        {"topics": ["plain"], "drop": [rule]},
+        {"topics": ["more"], "drop": [{**rule, "tombstones": True}, {"key": {"equals": ["a"]}}]},
+        {"topics": ["unnamed"], "drop": [rule], "headers": [template]},
+    )
+    changes = tuple(ChangesConfig.model_validate(each) for each in sections)
+    config = link("a:1", "b:1", ".*").model_copy(update={"changes": changes})
+    found = [provenances(config, TopicName(each["topics"][0])) for each in sections]
+    assert found == [{OTHER}, set(), set()]
+
+
+@pytest.mark.parametrize("content", HeaderContent)
+def test_a_link_marks_records_if_it_always_wrote_where_they_come_from(
+    content: HeaderContent,
+) -> None:
+    made = RecordChange(headers=(AddedHeader(name=OTHER, content=content),))
+    name = LinkName("l")
+
+    def books(*digests: str, known: bool = True) -> LinkBooks:
+        books = LinkBooks(name)
+        entries = [
+            opened(TopicPartition(TP.topic, n), change=each) for n, each in enumerate(digests)
+        ]
+        if known:
+            books.take(DefinedChange(link=name, digest=made.digest, change=made))
+        for entry in entries:
+            books.take(entry)
+        return books
+
+    marked = content in CONTENTS
+    assert marks(books(made.digest), TP.topic, {HEADER, OTHER}) is marked
+    assert not marks(books(made.digest), TP.topic, {HEADER})
+    assert not marks(books(made.digest), TopicName("another"), {OTHER})
+    assert not marks(books(made.digest, ""), TP.topic, {OTHER}), "some were copied as they are"
+    assert not marks(books(made.digest, known=False), TP.topic, {OTHER})

@@ -11,6 +11,7 @@ from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import (
     MIRROR,
     Cut,
+    DefinedChange,
     Gap,
     LinkIdentity,
     LinkState,
@@ -61,8 +62,11 @@ MirrorOrigins = Mapping[tuple[TopicName, TopicId], MirrorOrigin]
 """By name and id of the mirror topic."""
 
 _KINDS = {
-    each.kind for each in (LinkIdentity, LinkState, Opened, Receipt, Repaired, Cut, Gap, Twinned)
-}
+    each.kind
+    for each in (
+        LinkIdentity, LinkState, Opened, Receipt, Repaired, Cut, Gap, Twinned, DefinedChange,
+    )
+}  # fmt: skip
 
 
 def mirror_origins(admin: Admin, client: Client) -> MirrorOrigins:
@@ -122,7 +126,10 @@ def _found(
                 clusters.setdefault(entry.link, entry.source_cluster)
             case Session() if entry.work == MIRROR:
                 sessions[entry.link] = entry
-            case Opened() | Receipt() | Repaired() | Cut() | Gap() | LinkState() | Twinned():
+            case (
+                Opened() | Receipt() | Repaired() | Cut() | Gap() | LinkState() | Twinned()
+                | DefinedChange()
+            ):  # fmt: skip
                 links.setdefault(entry.link, LinkBooks(entry.link)).take(entry)
                 opened += [entry] if isinstance(entry, Opened) else []
                 if is_removed(entry):

@@ -21,10 +21,12 @@ from towpath.model.nouns import (
     LinkName,
     Side,
     SourceOffset,
+    TopicName,
     TopicPartition,
 )
 from towpath.settings import LinkConfig, StartAt
 from towpath.topics.observed import ObservedTopics, Topic
+from towpath.topics.told_apart import marks, provenances
 from towpath.topics.ways_back import WayBack, way_back
 
 
@@ -59,6 +61,7 @@ def without_circles(
         notes=(*seen.notes, *circles.notes, *strays(circles.opened, target)),
         problems=(*seen.problems, *circles.problems),
         begins=circles.begins,
+        two_ways=frozenset(circles.two_ways),
     )
 
 
@@ -75,6 +78,8 @@ class _Circles:
     begins: dict[TopicPartition, SourceOffset] = field(default_factory=dict)
     opened: dict[TopicPartition, Cut] = field(default_factory=dict)
     """Cutovers behind which the link is about to begin, by target partition."""
+    two_ways: set[TopicName] = field(default_factory=set)
+    """Those whose records of both sides a header tells apart."""
 
     def judge(self, topic: Topic, origin: MirrorOrigin) -> None:
         name = self.seen.names[topic.name]
@@ -83,11 +88,24 @@ class _Circles:
             self._note(topic, origin, _FURTHER)
         elif self.config.topics.twin is not None:
             self._judge_twin(topic, origin, self.config.topics.twin)
+        else:
+            self._judge_way(topic, origin)
+
+    def _judge_way(self, topic: Topic, origin: MirrorOrigin) -> None:
+        """Judge a mirror topic that this link would copy back, and has no twin for."""
+        there = self.seen.target.get(self.seen.names[topic.name])
+        way = way_back(topic, there.id if there else None, origin.by)
+        headers = provenances(self.config, topic.name)
+        unmarked = [each for each in origin.by if not marks(each, origin.topic, headers)]
+        if headers and not unmarked and (origin.runs or not way.is_open):
+            self.two_ways.add(topic.name)
+            self._note(topic, origin, _BY_HEADER.format(header=" or ".join(sorted(headers))))
+        elif origin.runs and headers:
+            text = _UNMARKED.format(header=min(headers), link=unmarked[0].link)
+            self._refuse(topic, origin, text)
         elif origin.runs:
             self._refuse(topic, origin, _CIRCLE)
         else:
-            there = self.seen.target.get(name)
-            way = way_back(topic, there.id if there else None, origin.by)
             self._judge_closed(topic, origin, way)
 
     def _judge_twin(self, topic: Topic, origin: MirrorOrigin, twin: LinkName) -> None:
@@ -203,6 +221,15 @@ def _copied(origin: MirrorOrigin) -> str:
     return f"is itself a mirror topic, which link {origin.link} makes of cluster {origin.cluster}"
 
 
+_BY_HEADER = (
+    "that link writes the header {header}, so what came from there is left out, and configs stay as"
+    " they are"
+)
+_UNMARKED = (
+    "this link leaves out what the header {header} says to come from there, and that link has"
+    " copied records without it, so each would be copied again and again; stop that run, let a link"
+    " of another name write the header from the beginning (`changes.redpanda`), then plan again"
+)
 _CIRCLE = (
     "copied back under its first name, each record would be copied again and again; stop that run,"
     " exclude the topic by `topics.exclude`, or give mirror topics another name by `topics.rename`"

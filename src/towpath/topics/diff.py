@@ -160,7 +160,7 @@ def _follow(
     if there.partitions < topic.partitions and config.topics.partitions is None:
         steps.append(AddPartitions(topic.name, there.name, there.partitions, topic.partitions))
     step, kept = synced.step, list[str]()
-    if step is not None and config.topics.twin is not None:
+    if step is not None and (config.topics.twin is not None or topic.name in seen.two_ways):
         step, kept = _own_alone(step, ours.waiting(there.name, there.own))
     if step is not None:
         steps.append(step)
@@ -184,8 +184,8 @@ def _own_alone(
     own = step.changes.keys() & (waiting.keys() | step.held.keys())
     rest = sorted(step.changes.keys() - own)
     note = (
-        f"{', '.join(rest)} of {step.target} differ from the source and stay as they are: with"
-        " `topics.twin`, each side keeps its own configs once its topic is there"
+        f"{', '.join(rest)} of {step.target} differ from the source and stay as they are:"
+        " where both sides are written, each keeps its own configs once its topic is there"
     )
     return step.only(own) if own else None, [note] if rest else []
 

@@ -71,6 +71,8 @@ class ObservedTopics:
         orphans: Mirror topics of this link whose source topics are certainly no longer mirrored.
         begins: The first offsets of source partitions that came from the target up to there, as a
             link in the other direction was cut over. Copying begins there, wherever the file says.
+        two_ways: Source topics that another link brings from the target, and whose records a header
+            tells apart, so that both sides are written.
         foresights: What the target would delete without the limits that are held back, by source
             topic; none for topics from which nothing is held back.
         takes_empty_policy: Whether the target takes an empty `cleanup.policy`, which keeps all
@@ -96,6 +98,7 @@ class ObservedTopics:
     least: Mapping[str, int] = field(default_factory=dict)
     orphans: tuple[Orphan, ...] = ()
     begins: Mapping[TopicPartition, SourceOffset] = field(default_factory=dict)
+    two_ways: frozenset[TopicName] = frozenset()
     foresights: Mapping[TopicName, Foresight] = field(default_factory=dict)
     takes_empty_policy: bool = True
     unmatched: tuple[TopicName, ...] = ()
