@@ -155,8 +155,9 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.PROMOTE_STRAY: lambda partition, records, side="source", until="": (
             f"{counted(records, 'record')} of {partition} came to the {side} after it had moved,"
             " by a client that does not use the gateway; they are not copied, and the"
-            f" {side} keeps them {until or 'as long as its configs say'}: `towpath salvage keep"
-            " FILE`, with the file of the link that copied from there, keeps them aside"
+            f" {side} keeps them {until or 'as long as its configs say'}: "
+            + ("a run of the link keeps them aside, or " if side == "source" else "")
+            + "`towpath salvage keep FILE`, with the file of the link that copied from there"
         ),
         ReasonCode.PROMOTE_GROUP_STRAY: lambda group, count, member: (
             f"{counted(count, 'member')} of group {group} joined at the source after it had moved,"

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.failback import SALVAGED
+from tests.support.failback import SALVAGED, found, log
 from towpath.ledger.books import LinkBooks
+from towpath.mirror.failback.kept_portions import PORTION, joined, portions
 from towpath.mirror.failback.salvage.replay import salvaged_partitions
 from towpath.mirror.failback.stray_loop import KeepingLimit, StrayTurns, told
-from towpath.mirror.failback.strays import joined
 from towpath.mirror.status.cutovers import left_at_source
 from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
@@ -110,6 +110,18 @@ def test_the_ledger_has_one_entry_of_a_partition_however_often_something_came() 
         books.take(entry)
     known = books.of(SALVAGED.tp).salvages
     assert [*known.values()] == [both], "a late entry of another process hides nothing"
+
+
+def test_much_is_kept_in_portions_of_which_the_ledger_tells() -> None:
+    small = found(log(12), log(10))
+    large = found(log(10 + 2 * PORTION + 5, 15), log(10))
+    told = [
+        [(own.first, own.end, own.deleted) for _, own in some]
+        for some in portions([(each, each.source) for each in (small, large)])
+    ]
+    first, second = 15 + PORTION, 15 + 2 * PORTION
+    assert told == [[(10, 12, 0), (10, first, 5)], [(first, second, 0)]]
+    assert [*portions([])] == []
 
 
 def test_offsets_without_records_have_no_salvage_topic_to_show() -> None:

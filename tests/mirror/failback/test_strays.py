@@ -196,13 +196,13 @@ def test_a_run_that_is_killed_keeps_each_once(mirror: Mirror, rng: random.Random
     """kill -9 of the run at any moment, while records go on coming."""
     promote(mirror)
     source, topic, written = mirror.source.bootstrap, mirror.topic, 0
-    filler = b"." * 800
+    filler = b"." * 300
     module = "tests.support.copying.light_run"
     for number in range((soak_rounds() or 20) // 2):
         run = Program(mirror.folder, file(mirror), name=f"run-{number}", module=module)
         until = time.monotonic() + rng.uniform(5.0, 25.0)
         while time.monotonic() < until:
-            some = [Record(b"k", b"%d " % (written + n) + filler) for n in range(2000)]
+            some = [Record(b"k", b"%d " % (written + n) + filler) for n in range(500)]
             produce(source, topic, some)
             written += len(some)
             time.sleep(rng.uniform(0.1, 2.0))
@@ -212,8 +212,12 @@ def test_a_run_that_is_killed_keeps_each_once(mirror: Mirror, rng: random.Random
     def is_kept() -> bool:
         return sum(each.records for n in range(2) for each in mirror.books(n).salvaged) == written
 
-    wait_until(is_kept, lambda: run.said, 300)
-    assert run.stop() == 0
+    try:
+        wait_until(is_kept, lambda: run.said, 300)
+        assert run.stop() == 0
+    except AssertionError:
+        run.kill9()
+        raise
     kept = [each.value for each in consume(mirror.target.bootstrap, f"{topic}.salvage", (0, 1))]
     assert [int((each or b"-1").split()[0]) for each in kept] == [*range(written)]
     assert len(mirror.books(0).salvaged) == 1

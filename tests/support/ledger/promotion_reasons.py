@@ -161,8 +161,8 @@ PROMOTIONS = {
     Reason.of(ReasonCode.PROMOTE_STRAY, partition="orders-0", records=12, side="source"): (
         "12 records of orders-0 came to the source after it had moved, by a client that does"
         " not use the gateway; they are not copied, and the source keeps them as long as its"
-        " configs say: `towpath salvage keep FILE`, with the file of the link that copied from"
-        " there, keeps them aside"
+        " configs say: a run of the link keeps them aside, or `towpath salvage keep FILE`, with"
+        " the file of the link that copied from there"
     ),
     Reason.of(
         ReasonCode.PROMOTE_CONFIGS, topic="orders", configs="retention.ms=1000", why="no right"

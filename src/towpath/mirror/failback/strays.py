@@ -23,6 +23,7 @@ from towpath.mirror.failback.clusters import BothClusters, both_clusters
 from towpath.mirror.failback.divergence import Divergence, LoneRecords
 from towpath.mirror.failback.divergence_search import FailbackLook, look
 from towpath.mirror.failback.failback_plan import salvaged
+from towpath.mirror.failback.kept_portions import joined, portions
 from towpath.mirror.failback.salvage.format import salvage_topic
 from towpath.mirror.failback.salvage.replay import (
     SalvagedPartition,
@@ -31,7 +32,7 @@ from towpath.mirror.failback.salvage.replay import (
 )
 from towpath.mirror.failback.salvage.replay import look as look_at
 from towpath.mirror.failback.salvage.salvage import SalvagePlaces
-from towpath.mirror.failback.salvaging import save
+from towpath.mirror.failback.salvaging import Lone, save
 from towpath.mirror.failback.scope import part_of
 from towpath.model.errors import RefusedError, TowpathError
 from towpath.model.nouns import Side, TopicName, TopicPartition
@@ -52,12 +53,16 @@ class KeepWish:
     Attributes:
         topics: Which topics; all for none.
         stop: Set to end early.
-        told: Called with how many records of a topic are kept, and how many are to be at most.
+        told: Called with how many records are kept, and how many are to be at most.
     """
 
     topics: frozenset[TopicName] = frozenset()
     stop: threading.Event = field(default_factory=threading.Event)
     told: Callable[[int, int], None] = lambda _done, _of: None
+
+    def behind(self, done: int, of: int) -> KeepWish:
+        """Return the same wish where `done` of `of` records are kept already."""
+        return replace(self, told=lambda more, _of: self.told(done + more, of))
 
 
 @dataclass(slots=True)
@@ -198,9 +203,12 @@ class StrayKeeper:
             own = one.unsaved(Side.SOURCE)
             if own.any:
                 due[one.tp.topic].append((one, own))
+        most = sum(own.most for lone in due.values() for _, own in lone)
         for topic, lone in due.items():
             try:
-                now.add(topic, self._topic(lone, wish))
+                for some in portions(lone):
+                    done = sum(now.records.values())
+                    now.add(topic, self._topic(some, wish.behind(done, most)))
             except (RefusedError, SalvageDiffersError) as error:
                 if isinstance(error, RefusedError) and error.name in _FENCED:
                     raise
@@ -219,9 +227,7 @@ class StrayKeeper:
         }
         return look(self._clusters, part, self._link.ledger, counting=None)
 
-    def _topic(
-        self, lone: Sequence[tuple[Divergence, LoneRecords]], wish: KeepWish
-    ) -> list[Salvaged]:
+    def _topic(self, lone: Lone, wish: KeepWish) -> list[Salvaged]:
         """Keep what came to partitions of a topic; return what is new, as entries of the ledger."""
         link = self._link
         some = [(one, own) for one, own in lone if self._has_records(own)]
@@ -242,7 +248,7 @@ class StrayKeeper:
                 places=self._places,
                 pace=self._pace,
             )
-        before = {one.tp: one.salvaged for one, _ in lone}
+        before = {one.tp: link.books.of(one.tp).salvaged for one, _ in lone}
         link.ledger.append([joined(before[each.tp], each) for each in entries])
         link.read()
         return entries
@@ -251,27 +257,6 @@ class StrayKeeper:
         """Whether a partition has records there; offsets may be those of markers."""
         records = self._clusters.source.records(own.place, max(own.first, own.log_start), own.end)
         return next(records, None) is not None
-
-
-def joined(before: Sequence[Salvaged], entry: Salvaged) -> Salvaged:
-    """Return an entry about what was kept now, and what was kept just before it. Pure.
-
-    So the ledger has one entry of a partition, however often something came to it.
-    """
-    alike = [
-        each
-        for each in before
-        if (each.side, each.place, each.producer_id) == (entry.side, entry.place, entry.producer_id)
-    ]
-    last = max(alike, key=lambda each: each.end, default=None)
-    if last is None or last.end != entry.first:
-        return entry
-    return replace(
-        entry,
-        first=last.first,
-        records=last.records + entry.records,
-        deleted=last.deleted + entry.deleted,
-    )
 
 
 def _emptied(link: OpenLink, one: Divergence, own: LoneRecords) -> Salvaged:
