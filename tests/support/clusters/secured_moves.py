@@ -24,25 +24,27 @@ PASSWORD = "moves-with-its-password"  # noqa: S105, of users of tests
 
 @dataclass
 class SecuredMove(Link):
-    """A link whose logins are those of `admin`, and whose gateway encrypts.
+    """A link whose logins are those of one user, and whose gateway encrypts.
 
     Attributes:
         vault: The certificates.
         entrance: The listener of both clusters that link and clients come to.
+        user: The link's login; `admin` may do everything.
     """
 
     vault: Vault | None = None
     entrance: str = "SECURED"
+    user: str = "admin"
 
     def _side(self, cluster: LocalCluster) -> str:
         assert self.vault is not None
         assert isinstance(cluster, SharedCluster)
         tls = f" tls: {{ca: '{self.vault.ca}'}}," if self.entrance == "SECURED" else ""
-        write_whole(self.folder / "admin-password", USERS["admin"].reveal())
+        write_whole(self.folder / f"{self.user}-password", USERS[self.user].reveal())
         return (
             f"{{bootstrap: '{cluster.through(self.entrance).bootstrap}',"
             f" request_timeout: {self.timeout},{tls} sasl: {{mechanism: SCRAM-SHA-512,"
-            f" username: admin, password: 'file:{self.folder}/admin-password'}}}}"
+            f" username: {self.user}, password: 'file:{self.folder}/{self.user}-password'}}}}"
         )
 
     @property

@@ -8,8 +8,15 @@ be taken back to the source.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.runtime import log
+
+_IDLE = 30.0
+"""Seconds without a client after which the last one has gone; librdkafka waits up to ten seconds
+before it connects anew."""
 
 
 class LeavingGate:
@@ -17,10 +24,12 @@ class LeavingGate:
 
     Args:
         at: What to work with.
+        now: Tells the time, in seconds.
     """
 
-    def __init__(self, at: PromotionResources) -> None:
-        self._at = at
+    def __init__(self, at: PromotionResources, now: Callable[[], float] = time.monotonic) -> None:
+        self._at, self._now = at, now
+        self._idle: float | None = None
         self._is_open = self._is_unneeded = False
 
     def look(self) -> None:
@@ -48,9 +57,14 @@ class LeavingGate:
         self._say_unneeded()
 
     def _say_unneeded(self) -> None:
-        """Log when the last client has gone."""
+        """Log when the last client has gone, and none came for a while."""
         counts = self._at.call(self._at.gateway.leaving.counts)
-        is_unneeded = self._is_open and not (counts.staying or counts.leaving)
+        is_idle = self._is_open and not (counts.staying or counts.leaving)
+        if not is_idle:
+            self._idle = None
+        elif self._idle is None:
+            self._idle = self._now()
+        is_unneeded = self._idle is not None and self._now() - self._idle >= _IDLE
         if is_unneeded and not self._is_unneeded:
             facts = {"left": counts.left}
             log.event("gateway.unneeded", self._at.link.name, "", facts, trouble=True)
