@@ -10,6 +10,7 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers
 from towpath.ledger.books import LinkBooks
 from towpath.mirror.plan.gaps import to_fill
+from towpath.mirror.plan.overtaken import overtaken
 from towpath.mirror.plan.record_age import history
 from towpath.mirror.plan.starts import Offsets, beginnings, from_group, looks_first
 from towpath.mirror.status.deleted import Stretch
@@ -77,7 +78,7 @@ def forecast(
         ClusterError: A cluster could not be reached.
     """
     fresh = list(_fresh(books, seen, found, config.topics.configs))
-    made_again: list[Finding] = []
+    made_again: list[Finding] = [*overtaken(config, source, books)]
     again = {each.source.topic for each in fresh if each.again}
     names = {name for name in again if config.records.stops_on_gap(name)}
     made_again += [Problem(name, recreated_topic_message(name), Cause.TOPIC) for name in names]
