@@ -117,7 +117,7 @@ class Renaming:
         try:
             self.check()
         except ValueError as error:
-            yield Placed(("rename",), str(error))
+            yield Placed(("rename",), foreign(error))
 
     def name(self, source: str) -> str:
         """Return the target name of a source name.
