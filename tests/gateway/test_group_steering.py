@@ -189,6 +189,25 @@ def test_a_member_of_kip_848_gives_back_what_it_has() -> None:
     assert places(step(routes, beat(0), 0)) == [AT_SOURCE]
 
 
+def test_a_member_that_gave_up_waiting_for_an_answer_is_told_again_to_join_anew() -> None:
+    """While a gateway may send nothing, requests wait here whose clients wait no more."""
+    gathering = HeldMembers(frozenset({"g"}))
+    routes = Routes(gathering=gathering)
+    step(routes, beat(4, []), 0)
+    routes.undo()
+    for _ in range(7):
+        assert said_of(step(routes, beat(4), 0)).error_code == 110, "nobody may have heard it yet"
+    assert places(step(routes, beat(0), 0)) == [AT_SOURCE]
+    assert places(step(routes, beat(5), 0)) == [AT_SOURCE], "it has joined anew"
+    assert not routes.moving
+
+
+def test_a_member_that_leaves_need_not_join_anew() -> None:
+    routes = Routes(rejoining={("g", "m")})
+    assert places(step(routes, beat(-1), 0)) == [AT_SOURCE]
+    assert not routes.moving
+
+
 def test_a_member_of_kip_848_that_joins_anew_meanwhile_has_nothing_and_waits() -> None:
     """Its coordinator fenced it, but still counts it among the members."""
     gathering = HeldMembers(frozenset({"g"}))

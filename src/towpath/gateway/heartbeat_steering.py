@@ -65,8 +65,8 @@ class HeartbeatSteering:
             emptied = partial(recoded, form.response, form.emptied)
             return self._send.to(place, frame, head).changed(emptied)
         if (group, member) in routes.rejoining:
-            routes.rejoining.discard((group, member))
-            if epoch > 0:
+            if epoch > 0:  # told until it joins: who asked before may have given up waiting
                 return RequestStep(own=form.refused(asked, head, FENCED_EPOCH))
+            routes.rejoining.discard((group, member))
         cluster = Cluster.TARGET if routes.moves(group) else Cluster.SOURCE
         return self._send.to(of_cluster(cluster, client.home), frame, head)

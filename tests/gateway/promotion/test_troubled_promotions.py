@@ -15,7 +15,13 @@ from tests.support.clients.moving import PARTITIONS
 from tests.support.clients.quick_links import quick_link
 from tests.support.clients.troubled import Scene
 from tests.support.clients.troubled_rounds import played
-from tests.support.clients.troubles import drawn, drawn_of_brokers, frozen_at, killed_at
+from tests.support.clients.troubles import (
+    LedgerAway,
+    drawn,
+    drawn_of_brokers,
+    frozen_at,
+    killed_at,
+)
 from tests.support.clusters.clusters import Clusters
 from tests.support.copying.chaos import soak_rounds
 from tests.support.here import Here
@@ -87,6 +93,21 @@ def test_promotions_go_well_whatever_happens_to_brokers(
         dice = random.Random(f"{seed}:{number}")
         trouble = drawn_of_brokers(dice)
         tell(here, str(played(scene, topics, dice, trouble, seed=seed, number=number)))
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("troubled_link", [3], indirect=True)
+def test_members_that_were_held_while_the_ledger_was_away_go_on(
+    troubled_link: Link, here: Here, seed: int
+) -> None:
+    """Gateways answer nobody meanwhile, so clients give up on requests that wait there."""
+    scene, topics, happened = Scene(troubled_link, here), topics_of(troubled_link), 0
+    for number in range(6):
+        trouble = LedgerAway("the leader of the ledger frozen for 20 s")
+        told = played(scene, topics, random.Random(f"{seed}:{number}"), trouble, number=number)
+        happened += trouble.happened
+        tell(here, str(told))
+    assert happened
 
 
 @pytest.mark.timeout(0)

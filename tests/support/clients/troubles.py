@@ -19,6 +19,7 @@ from tests.support.program import Program
 from tests.support.whole_files import write_whole
 from towpath.cluster.admin import Admin
 from towpath.dev.broker import LocalCluster
+from towpath.ledger.topic import TOPIC
 from towpath.model.nouns import Side, TopicName
 from towpath.model.nouns import TopicPartition as Place
 from towpath.settings import ClusterConfig
@@ -112,6 +113,26 @@ class AtMoment(Trouble):
             cluster.kill9(broker)
             time.sleep(self.again)
             cluster.restart(broker)
+
+
+@dataclass
+class LedgerAway(Trouble):
+    """The broker that leads the ledger freezes while members are held."""
+
+    told: str = "their offsets are being written"
+    frozen: float = 20.0
+
+    def happen(self, scene: Scene, asked: Program, topics: list[str]) -> None:
+        del topics
+        while asked.running and self.told not in asked.said:
+            time.sleep(0.02)
+        self.happened = asked.running
+        cluster = scene.link.target
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+        leader = admin.list_topics(TOPIC, timeout=20).topics[TOPIC].partitions[0].leader
+        cluster.pause(leader)
+        time.sleep(self.frozen)
+        cluster.resume(leader)
 
 
 @dataclass
