@@ -22,6 +22,7 @@ from towpath.gateway.fenced_members import FencedMembers
 from towpath.gateway.gateway_counts import ConnectionCounts, GatewayCounts, MoveCounts
 from towpath.gateway.leaving_clients import ClientName, LeavingClients
 from towpath.gateway.listener_errors import instead, why_not
+from towpath.gateway.listening import listener
 from towpath.gateway.login_steering import LoginSteering
 from towpath.gateway.metadata_merging import MetadataMerging, SourceBrokers
 from towpath.gateway.mirror_reads import MirrorReads
@@ -44,7 +45,6 @@ OF_TARGET = 1000
 """The target's broker N is at the port of the gateway + 1 + this + N."""
 SPREAD = 60
 """Seconds over which the connections of a client are closed once it may leave."""
-_BACKLOG = 1024
 _HANDSHAKE = 10.0
 """Seconds within which a client must have agreed on encryption."""
 
@@ -299,23 +299,21 @@ class Gateway:
         return opened
 
     def _listen(self, at: Address, key: str, home: BrokerPlace) -> None:
-        family = socket.AF_INET6 if ":" in at[0] else socket.AF_INET
         try:
-            shares = self._section.processes > 1
-            listener = socket.create_server(at, family=family, backlog=_BACKLOG, reuse_port=shares)
+            made = listener(at, shares=self._section.processes > 1)
         except (OSError, OverflowError) as error:
             why = f"{address_text(at)} cannot be listened on: {why_not(error)}"
             self._failed.append(ConfigProblem(key, f"{why}; {instead(error)}"))
             log.event("listener.failed", self._config.link, key, {"why": why}, trouble=True)
             return
-        self._listeners.append(listener)
-        made = self._loop.create_server(
+        self._listeners.append(made)
+        serving = self._loop.create_server(
             self._entrance(home),
-            sock=listener,
+            sock=made,
             ssl=self._tls,
             ssl_handshake_timeout=_HANDSHAKE if self._tls else None,
         )
-        self._servers.append(self._loop.create_task(made))
+        self._servers.append(self._loop.create_task(serving))
 
     def _entrance(self, home: BrokerPlace) -> Callable[[], asyncio.Protocol]:
         """Return what makes the protocol of a new connection."""
@@ -337,5 +335,5 @@ class Gateway:
     def _close(self) -> None:
         for each in self._servers:
             each.cancel()
-        for listener in self._listeners:
-            listener.close()
+        for made in self._listeners:
+            made.close()
