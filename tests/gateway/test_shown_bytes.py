@@ -288,11 +288,13 @@ def _offsets(version: int, behind: Behind) -> Iterator[tuple[str, Any]]:
 
 
 def _joined(version: int, behind: Behind) -> Iterator[tuple[str, Any]]:
-    kind = REQUESTS[11].JoinGroupRequestProtocol
+    kind, name = REQUESTS[11].JoinGroupRequestProtocol, behind.topic.encode()
+    # It tells what it reads, or nobody could say what a group of this source has read.
+    metadata = struct.pack(f">hih{len(name)}si", 0, 1, len(name), name, -1)
     yield "join", REQUESTS[11](
         group_id=f"{behind.group}-join-{version}", session_timeout_ms=6000,
         rebalance_timeout_ms=100, member_id="", group_instance_id=None, protocol_type="consumer",
-        protocols=[kind(name="range", metadata=b"")], reason=None,
+        protocols=[kind(name="range", metadata=metadata)], reason=None,
     )  # fmt: skip
 
 

@@ -61,8 +61,8 @@ def test_rights_that_are_missing_are_named_and_other_groups_go_on(
     link = SecuredLink(tmp_path, secured_source, secured_target, vault, name)
     with open_link(load(link.file)) as opened:
         refused = opened.target.groups.unwritable([fine, unread, hidden])
-        # A failover tells it before it seals; of the hidden one its coordinator tells nothing.
-        assert refused.keys() == {unread}
+        # A failover tells it before it seals.
+        assert refused.keys() == {unread, hidden}
         assert f"the login needs the ACL Read on group {unread.name}" in str(refused[unread])
         probe = opened.target.producers.transactions(f"{name}-id").refusal(Deadline.after(10))
         assert isinstance(probe, RefusedError)

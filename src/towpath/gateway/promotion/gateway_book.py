@@ -76,7 +76,7 @@ class GatewayBook(GatewayEntries):
         interrupted: Whether a gateway before this one ended in the middle of a move, or a move that
             was undone lately held members.
         left: Since when clients of this gateway may leave, in ms since 1970; 0 for never.
-        may_arrive: Whether what was written last may be in the ledger although that failed.
+        may_arrive: Whether what was written last may be in the ledger, also where that failed.
     """
 
     def __init__(self, link: OpenLink) -> None:
@@ -316,7 +316,7 @@ class GatewayBook(GatewayEntries):
             producer_epoch=self._who.epoch,
             base_sequence=self._sequence,
         )
-        failures = self._client.failures
+        failures, self.may_arrive = self._client.failures, True
         try:
             self._client.produce(FACTS, batch)
         except RefusedError as error:
@@ -329,7 +329,6 @@ class GatewayBook(GatewayEntries):
             self._who = None
             raise
         except ClusterError:
-            self.may_arrive = True
             self._who = None  # later entries need an epoch above it
             raise
         self._sequence += len(records)
