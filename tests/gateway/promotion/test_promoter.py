@@ -218,6 +218,9 @@ def test_a_gateway_that_begins_knows_what_went_back(link: OpenLink) -> None:
     assert (stranger.promoted, stranger.others()) == ({}, []), "a link of other topics is alone"
     assert book.name in {each.name for each in stranger.beside()}, "clients may be at the wrong one"
     assert book.name not in {each.name for each in book.beside()}
+    stranger.signs[book.name] = replace(stranger.signs[book.name], over=True)
+    assert book.name not in {each.name for each in stranger.beside()}
+    assert stranger.company() == [], "that it ended lately is no matter of other links"
     stranger.end()
     book.end()
 

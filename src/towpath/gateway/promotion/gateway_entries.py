@@ -222,9 +222,11 @@ class GatewayEntries:
 
         They are of this link, or of one before it that moved some of its topics.
         """
+        return self._company.living(self._of_these_topics())
+
+    def _of_these_topics(self) -> list[GatewaySign]:
         links = {self._link.name, *(record.link for record in self.promoted.values())}
-        signs = [each for each in self.signs.values() if each.link in links]
-        return self._company.living(signs)
+        return [each for each in self.signs.values() if each.link in links]
 
     def beside(self) -> list[GatewaySign]:
         """Return gateways of other links between the same clusters that may still serve clients.
@@ -239,9 +241,8 @@ class GatewayEntries:
     def company(self) -> list[GatewaySign]:
         """Return them, with those that ended so lately that brokers may still get something."""
         living = self.others()
-        names = {each.name for each in living}
-        late = self._company.ended_lately() - names
-        return [*living, *(self.signs[name] for name in sorted(late) if name in self.signs)]
+        late = self._company.ended_lately() - {each.name for each in living}
+        return [*living, *(each for each in self._of_these_topics() if each.name in late)]
 
     def takes_part(self, sign: GatewaySign) -> bool:
         """Whether a gateway does what another one asks that leads a promotion."""
