@@ -6,8 +6,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from kafka.protocol.admin import DeleteRecordsRequest
 from kafka.protocol.consumer import (
     FetchRequest,
@@ -20,151 +18,29 @@ from kafka.protocol.consumer import (
     OffsetFetchResponse,
 )
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
-from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from tests.support.clients.promoted_routes import KINDS, LEADER, PRODUCER, framed, promoted
-from tests.support.clients.steered import TargetClient, places
+from tests.support.clients.mirror_gate import (
+    BEHIND,
+    FIRST,
+    LINKED_ID,
+    SECOND,
+    Gate,
+    batch,
+    codes,
+    parts_of,
+    produce,
+    produced,
+)
+from tests.support.clients.promoted_routes import LEADER, framed, promoted
+from tests.support.clients.steered import places
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from towpath.cluster.metadata import Broker, Metadata, PartitionInfo, TopicInfo
-from towpath.gateway.answer_changes import AnswerChanges
-from towpath.gateway.fenced_members import HOLD, FencedMembers
+from towpath.gateway.fenced_members import HOLD
 from towpath.gateway.frames import FrameError, head
-from towpath.gateway.leaving_clients import LeavingClients
-from towpath.gateway.mirror_reads import MirrorEnds, MirrorReads
-from towpath.gateway.own_answers import OwnAnswers
-from towpath.gateway.produce_parts import ProducePart
-from towpath.gateway.produce_parts import codes as codes_of
+from towpath.gateway.mirror_reads import MirrorEnds
 from towpath.gateway.recoding import LateAnswer
-from towpath.gateway.relayed_nodes import RelayedNodes
-from towpath.gateway.request_steps import RequestStep
-from towpath.gateway.routes import BrokerPlace, Cluster, Routes
-from towpath.gateway.target_steering import TargetSteering
+from towpath.gateway.routes import BrokerPlace, Cluster
 from towpath.ledger.entries import Promoted
-from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName, TopicPartition
-from towpath.wire import plain
-
-FIRST, SECOND = BrokerPlace(Cluster.SOURCE, 1), BrokerPlace(Cluster.SOURCE, 2)
-LINKED_ID = UUID(int=9)
-BEHIND = TopicPartition(TopicName("topic-a"), 0)
-
-
-class Clock:
-    """The time, which goes on when it is told to."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Gate:
-    """A gateway of a link with the topics `topic-a`, `topic-b` and `moved`, and all groups."""
-
-    def __init__(self, routes: Routes | None = None) -> None:
-        self.clock, self.asks = Clock(), 0
-        self.routes, nodes = routes or Routes(), RelayedNodes("h", 1, {}, lambda *_: None)
-        brokers = {number: Broker(number, "h", 1) for number in (1, 2)}
-        topics = {
-            TopicName(name): TopicInfo(
-                TopicName(name), TopicId(""), False, tuple(PartitionInfo(n, leader, (leader,))
-                                                           for n, leader in enumerate(leaders))
-            )
-            for name, leaders in (("topic-a", (1,)), ("topic-b", (1, 2)), ("topic-c", (-1,)))
-        }  # fmt: skip
-        self.mirror = self.routes.mirror = MirrorReads(
-            lambda topic: topic.startswith("topic") or topic == "moved",
-            lambda group: group != "of the target",
-            self.clock,
-            FencedMembers(self.clock),
-            ask=self._asked,
-            view=Metadata(ClusterId("s"), 1, brokers, topics),
-            names={LINKED_ID: "topic-a"},
-        )
-        answers = dict.fromkeys(Cluster, AnswerChanges(nodes, ClusterId("c")))
-        leaving = LeavingClients(self.routes, self.clock)
-        how = OwnAnswers(KINDS), answers, self.routes, lambda: None, leaving, self.mirror
-        self.steering = TargetSteering(*how)
-        self.client = TargetClient()
-
-    def _asked(self) -> None:
-        self.asks += 1
-
-    def step(self, message: Any, version: int) -> RequestStep | None:
-        frame = framed(message, version)
-        return self.steering.step(frame, head(frame), self.client)
-
-    def answered(self, message: Any, version: int) -> bytes:
-        """Return what the gateway itself answers."""
-        found = self.step(message, version)
-        assert found is not None
-        assert found.own is not None
-        return found.own
-
-
-def batch(producer: int, sequence: int) -> bytes:
-    return bytes(
-        plain.encode(
-            [plain.Record(b"k", b"v", (), 1)],
-            producer_id=PRODUCER + producer,
-            producer_epoch=0,
-            base_sequence=sequence,
-        )
-    )
-
-
-def produce(*parts: tuple[str, int, bytes], acks: int = -1) -> Any:
-    kind = ProduceRequest.TopicProduceData
-    return ProduceRequest(
-        transactional_id=None,
-        acks=acks,
-        timeout_ms=1,
-        topic_data=[
-            kind(name=topic, partition_data=[kind.PartitionProduceData(index=n, records=records)])
-            for topic, n, records in parts
-        ],
-    )
-
-
-def parts_of(frame: bytes | bytearray) -> list[tuple[str, int, bytes]]:
-    asked = ProduceRequest.decode(memoryview(frame)[4:], version=9, header=True)
-    return [
-        (topic.name, each.index, bytes(each.records))
-        for topic in asked.topic_data
-        for each in topic.partition_data
-    ]
-
-
-def produced(*codes: tuple[str, int, int]) -> bytearray:
-    kind = ProduceResponse.TopicProduceResponse
-    answer = ProduceResponse(
-        responses=[
-            kind(
-                name=topic,
-                partition_responses=[
-                    kind.PartitionProduceResponse(
-                        index=n,
-                        error_code=code,
-                        base_offset=5,
-                        log_append_time_ms=-1,
-                        log_start_offset=0,
-                        record_errors=[],
-                        error_message=None,
-                    )
-                ],
-            )
-            for topic, n, code in codes
-        ],
-        throttle_time_ms=0,
-    )
-    return framed(answer, 9)
-
-
-def codes(frame: bytes | bytearray | None) -> dict[tuple[str, int], int]:
-    assert frame is not None
-    answer = ProduceResponse.decode(memoryview(frame)[4:], version=9, header=True)
-    return {(t.name, each.index): each.error_code
-            for t in answer.responses for each in t.partition_responses}  # fmt: skip
-
+from towpath.model.nouns import LinkName
 
 # Records
 
@@ -415,100 +291,3 @@ def test_groups_that_the_link_does_not_have_are_the_targets() -> None:
     assert places(gate.step(FindCoordinatorRequest(key="t", key_type=1), 2)) == [
         BrokerPlace(Cluster.SOURCE)
     ], "a transactional producer writes to the source"
-
-
-# Requests that are not opened
-
-
-def forbid_opening(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing be decoded."""
-
-    def opened(*_: object) -> Any:
-        raise AssertionError("it is opened")
-
-    monkeypatch.setattr("towpath.gateway.produce_requests.decoded", opened)
-
-
-@pytest.mark.parametrize("acks", [-1, 1])
-def test_what_goes_to_one_leader_is_opened_neither_there_nor_back(
-    acks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gate = Gate()
-    asked = produce(("topic-b", 0, batch(0, 0)), ("topic-a", 0, batch(0, 0)), acks=acks)
-    said = produced(("topic-b", 0, 0), ("topic-a", 0, 6))
-    forbid_opening(monkeypatch)
-    found = gate.step(asked, 9)
-    assert places(found) == [FIRST]
-    assert found is not None
-    assert found.sends[0].frame == framed(asked, 9)
-    change = found.sends[0].change
-    assert change is not None
-    assert change(said, 9) == said
-    assert gate.asks == 1, "who leads topic-a is looked at"
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [
-        (("topic-a", 0, batch(0, 0)), ("topic-b", 1, batch(0, 0))),
-        (("topic-a", 0, batch(0, 0)), ("other", 0, batch(0, 0))),
-        (("topic-a", 0, batch(0, 0)), ("topic-c", 0, batch(0, 0))),
-        (("moved", 0, batch(0, 10)), ("topic-a", 0, batch(0, 0))),
-    ],
-)
-def test_what_goes_elsewhere_as_well_is_opened(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = Gate(promoted())
-    forbid_opening(monkeypatch)
-    with pytest.raises(AssertionError, match="it is opened"):
-        gate.step(produce(*parts), 9)
-
-
-def test_records_of_a_promoted_topic_pass_as_they_do_without_mirrors() -> None:
-    gate = Gate()
-    assert not gate.steering.passing(gate.client).versions
-    gate = Gate(promoted())
-    rule = gate.steering.passing(gate.client)
-    assert rule.versions
-    assert rule.part is not None
-    known = PRODUCER + 1  # of which the record does not tell
-    assert rule.part(ProducePart("moved", 0, known, transactional=False))
-    assert not rule.part(ProducePart("topic-a", 0, known, transactional=False))
-    gate.routes.held = frozenset({"moved"})
-    assert not gate.steering.passing(gate.client).versions
-
-
-@given(
-    st.integers(3, 9),
-    st.lists(
-        st.tuples(st.text(min_size=1, max_size=200), st.lists(st.integers(-1, 100), max_size=4)),
-        max_size=4,
-    ),
-    st.lists(st.none() | st.text(max_size=9), max_size=3),
-)
-def test_codes_are_found_as_decoding_finds_them(
-    version: int, topics: list[tuple[str, list[int]]], texts: list[str | None]
-) -> None:
-    kind = ProduceResponse.TopicProduceResponse
-    each = kind.PartitionProduceResponse
-    errors = [each.BatchIndexAndErrorMessage(batch_index=n, batch_index_error_message=text)
-              for n, text in enumerate(texts)]  # fmt: skip
-    made = ProduceResponse(
-        responses=[
-            kind(
-                name=name,
-                partition_responses=[
-                    each(index=n, error_code=code, base_offset=n, log_append_time_ms=-1,
-                         log_start_offset=0, record_errors=errors,
-                         error_message=texts[0] if texts else None)
-                    for n, code in enumerate(found)
-                ],
-            )
-            for name, found in topics
-        ],
-        throttle_time_ms=0,
-    )  # fmt: skip
-    frame = framed(made, version)
-    assert codes_of(frame, version) == {code for _, found in topics for code in found}
-    if topics:
-        with pytest.raises(FrameError):
-            codes_of(frame[: len(frame) // 3], version)

@@ -45,6 +45,16 @@ def is_given(producer: int) -> bool:
     return producer >= FIRST_ID
 
 
+def is_relayed(producer: int, *, adopts: bool) -> bool:
+    """Return whether the id of a producer lets it come through a gateway.
+
+    Args:
+        producer: The id.
+        adopts: Whether producers come through the gateway with ids of the source.
+    """
+    return is_given(producer) or (adopts and is_adopted(producer))
+
+
 def canonical(producer: int) -> int:
     """Return the id by which the gateway knows a producer that is not transactional.
 

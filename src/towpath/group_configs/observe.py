@@ -217,5 +217,4 @@ def _some(holder: ConfigHolder, failed: Mapping[str, ClusterError]) -> Problem:
 
 
 def _problem(about: str, text: str, error: ClusterError) -> Problem:
-    forbidden = isinstance(error, RefusedError) and error.forbidden
-    return Problem(about, text, Cause.RIGHTS if forbidden else Cause.SUBJECT)
+    return Problem(about, text, Cause.RIGHTS if error.forbidden else Cause.SUBJECT)

@@ -233,9 +233,8 @@ class GatewayEntries:
 
         They take no part, and may have clients of the same topics all the same.
         """
-        known = {each.name for each in self.others()}
-        signs = (each for each in self.signs.values() if each.name not in known)
-        living = self._company.living(signs)
+        ours = {each.name for each in self._of_these_topics()}
+        living = self._company.living(each for each in self.signs.values() if each.name not in ours)
         return [each for each in living if self._is_between_ours(each.link)]
 
     def company(self) -> list[GatewaySign]:

@@ -42,7 +42,7 @@ from towpath.gateway.promotion.undo_errors import (
 )
 from towpath.ledger.entries import GatewayTask, Promoted, Promotion, PromotionStep
 from towpath.ledger.link import OpenLink
-from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.errors import ClusterError
 from towpath.model.nouns import TopicName, TopicPartition
 from towpath.model.reasons import ReasonCode
 from towpath.runtime.deadline import Deadline
@@ -208,7 +208,7 @@ class PromotionAttempt:
         target = self._link.target.offsets.latest(places, patience=patience)
         for side, found in (("source", source), ("target", target)):
             for tp, error in found.failed.items():
-                if not (isinstance(error, RefusedError) and error.forbidden):
+                if not error.forbidden:
                     self._require_time(f"the {side} had told where {tp} ends")
                 raise unknown(f"where {tp} ends on the {side} is", error)
         return source, target

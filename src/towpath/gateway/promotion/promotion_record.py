@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 from towpath.cluster.metadata import Answers, ProducerState
-from towpath.gateway.producer_eras import FIRST_ID, is_adopted
+from towpath.gateway.producer_eras import is_relayed
 from towpath.gateway.promotion.promotion_scope import PromotionScope
 from towpath.gateway.promotion.reasons.producers import is_transactional, unrelayed
 from towpath.gateway.promotion.transactional_cut import LeavingTransactional
@@ -108,14 +108,8 @@ def _topic(
                     LastBatch(id=state.id, epoch=state.epoch, sequence=state.last_sequence)
                     for state in found[tp]
                     if state.last_sequence >= 0
-                    and (
-                        state.id >= FIRST_ID
-                        or (
-                            adopts
-                            and not era
-                            and is_adopted(state.id)
-                            and state.id not in scope.marked
-                        )
+                    and is_relayed(
+                        state.id, adopts=adopts and not era and state.id not in scope.marked
                     )
                 ),
             )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from towpath.cluster.admin.groups import GroupListing, GroupState
 from towpath.cluster.metadata import Answers, ProducerState, TopicInfo, every_partition
-from towpath.gateway.producer_eras import FIRST_ID, is_adopted
+from towpath.gateway.producer_eras import is_relayed
 from towpath.gateway.promotion.committed_groups import CommittedGroups, committed_groups
 from towpath.gateway.promotion.reasons.groups import of_groups, of_streams
 from towpath.gateway.promotion.reasons.logins import of_settings
@@ -187,9 +187,7 @@ def _producers(
     adopts = section is not None and section.adopt and not back
     found, now = link.source.producers.states(scope.partitions), now_ms()
     for tp, states in found.items():
-        scope.producers[tp] = tuple(
-            each for each in states if each.id >= FIRST_ID or (adopts and is_adopted(each.id))
-        )
+        scope.producers[tp] = tuple(each for each in states if is_relayed(each.id, adopts=adopts))
     scope.marked = frozenset(
         each.id for states in found.values() for each in states if is_transactional(each, names)
     )

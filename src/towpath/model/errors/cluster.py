@@ -12,6 +12,11 @@ class ClusterError(TowpathError):
     code = "CLUSTER"
     exit_code = 4
 
+    @property
+    def forbidden(self) -> bool:
+        """Whether the login lacks a right."""
+        return False
+
 
 class UnreachableError(ClusterError):
     """No broker answered; the error has the side, the request, the cause and advice."""

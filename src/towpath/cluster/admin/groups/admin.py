@@ -32,7 +32,7 @@ from towpath.cluster.codes import refused
 from towpath.cluster.connect.control import AGAIN, Control
 from towpath.cluster.connect.retrying import polled
 from towpath.cluster.metadata import Answers, Broker
-from towpath.model.errors import ClusterError, RefusedError
+from towpath.model.errors import ClusterError
 from towpath.model.groups import ClientGroup, GroupKind
 from towpath.model.nouns import TopicPartition
 from towpath.runtime.deadline import Deadline
@@ -83,9 +83,7 @@ class GroupAdmin:
         if not wanted:
             return {}
         there = coordinators(self._control, wanted, deadline)
-        hidden = {
-            wanted[name]: error for name, error in there.failed.items() if _is_forbidden(error)
-        }
+        hidden = {wanted[name]: error for name, error in _hidden(there.failed).items()}
         known = {wanted[name]: broker for name, broker in there.items()}
         return hidden | unwritable(self._control, known, deadline)
 
@@ -98,8 +96,7 @@ class GroupAdmin:
         wanted = {*names}
         if not wanted:
             return {}
-        failed = coordinators(self._control, wanted, self._deadline()).failed
-        return {name: error for name, error in failed.items() if _is_forbidden(error)}
+        return _hidden(coordinators(self._control, wanted, self._deadline()).failed)
 
     def subscriptions(self, groups: Iterable[GroupState]) -> Subscriptions:
         """Return the topics that members of groups subscribe to."""
@@ -343,5 +340,6 @@ class GroupAdmin:
         return found
 
 
-def _is_forbidden(error: ClusterError) -> bool:
-    return isinstance(error, RefusedError) and error.forbidden
+def _hidden(failed: Mapping[str, ClusterError]) -> dict[str, ClusterError]:
+    """Return what the login may not describe, of what has failed."""
+    return {name: error for name, error in failed.items() if error.forbidden}

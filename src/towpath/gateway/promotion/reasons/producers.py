@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from towpath.cluster.metadata import Answers, ProducerState
-from towpath.gateway.producer_eras import FIRST_ID, is_adopted
+from towpath.gateway.producer_eras import is_relayed
 from towpath.gateway.promotion.committed_groups import CommittedGroups
 from towpath.ledger.producers import is_private
 from towpath.model.groups import ClientGroup
@@ -40,12 +40,12 @@ def of_producers(
     names, direct, count = set[str](), set[TopicPartition](), 0
     for tp, found in states.items():
         for each in found:
-            is_relayed = each.id >= FIRST_ID or (adopts and is_adopted(each.id))
-            count += is_relayed or each.id in transactional
+            relayed = is_relayed(each.id, adopts=adopts)
+            count += relayed or each.id in transactional
             if is_transactional(each, transactional):
                 if _is_unknown(each, transactional, now):
                     names.add(transactional.get(each.id, f"of producer id {each.id}"))
-            elif not is_relayed and now - each.last_timestamp < RECENT and not _is_over(each):
+            elif not relayed and now - each.last_timestamp < RECENT and not _is_over(each):
                 direct.add(tp)
     for name in sorted(names):
         yield Reason.of(ReasonCode.PROMOTE_TRANSACTIONS, who=name, where="wrote to these topics")
@@ -121,8 +121,9 @@ def unrelayed(
         (tp, each.id): (each.epoch, each.last_sequence)
         for tp, found in states.items()
         for each in found
-        if not (each.id >= FIRST_ID or (adopts and is_adopted(each.id)))
-        and not (each.id in marked or is_transactional(each, {}))
+        if not (
+            is_relayed(each.id, adopts=adopts) or each.id in marked or is_transactional(each, {})
+        )
     }
 
 
