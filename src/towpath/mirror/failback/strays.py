@@ -230,12 +230,12 @@ class StrayKeeper:
     def _topic(self, lone: Lone, wish: KeepWish) -> list[Salvaged]:
         """Keep what came to partitions of a topic; return what is new, as entries of the ledger."""
         link = self._link
-        some = [(one, own) for one, own in lone if self._has_records(own)]
-        entries = [
-            _emptied(link, one, own)
-            for one, own in lone
-            if (one, own) not in some and (one.salvaged or one.tp.topic in link.books.promoted)
-        ]
+        some, entries = list[tuple[Divergence, LoneRecords]](), list[Salvaged]()
+        for one, own in lone:
+            if self._has_records(own):
+                some.append((one, own))
+            elif one.salvaged or one.tp.topic in link.books.promoted:
+                entries.append(_emptied(link, one, own))
         if some:
             entries += save(
                 link,

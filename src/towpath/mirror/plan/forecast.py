@@ -78,13 +78,13 @@ def forecast(
         ClusterError: A cluster could not be reached.
     """
     fresh = list(_fresh(books, seen, found, config.topics.configs))
-    made_again: list[Finding] = [*overtaken(config, source, books)]
+    noted: list[Finding] = [*overtaken(config, source, books)]
     again = {each.source.topic for each in fresh if each.again}
     names = {name for name in again if config.records.stops_on_gap(name)}
-    made_again += [Problem(name, recreated_topic_message(name), Cause.TOPIC) for name in names]
+    noted += [Problem(name, recreated_topic_message(name), Cause.TOPIC) for name in names]
     fresh = [each for each in fresh if each.source.topic not in names]
     if not fresh:
-        return Forecast(made_again)
+        return Forecast(noted)
     begins, said = _begins(config, source, books, fresh, seen.begins)
     ends = target.offsets.latest([each.target for each in fresh if each.exists], patience=PATIENCE)
     mapped = _mapped(config, fresh, begins, ends, fill)
@@ -92,7 +92,7 @@ def forecast(
     aged = history(source, target, {tp: at for tp, at in begins.items() if at >= 0})
     asked = {tp: at for tp, at in begins.items() if tp not in seen.begins}
     before = _before(config, source, asked)
-    return Forecast([*made_again, *said, *told, *aged], begins, before)
+    return Forecast([*noted, *said, *told, *aged], begins, before)
 
 
 def _before(config: LinkConfig, source: Admin, begins: Offsets) -> dict[TopicPartition, Stretch]:
