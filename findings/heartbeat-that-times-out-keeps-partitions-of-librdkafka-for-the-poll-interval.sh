@@ -19,61 +19,14 @@
 #   one answer never comes: shared after 41 s, of max.poll.interval.ms 40 s
 #   as stated
 # Needs: Java 17 or newer, Maven, Python 3 with venv.
-set -euo pipefail
-folder=$(mktemp -d)
-broker=
-leave() {
-    if [ -n "$broker" ]; then kill "$broker" 2> "$folder/kill.log" && wait "$broker" || true; fi
-    rm -rf "$folder"
-}
-trap leave EXIT
-cd "$folder"
-
-cat > pom.xml <<'POM'
-<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>findings</groupId>
-  <artifactId>heartbeats</artifactId>
-  <version>1</version>
-  <dependencies>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>4.4.0</version></dependency>
-  </dependencies>
-</project>
-POM
-mvn -q -B dependency:copy-dependencies -DoutputDirectory=jars > maven.log 2>&1 || { tail -5 maven.log; exit 2; }
+. "$(dirname "$0")/common/broker.sh"
+fetch kafka_2.13:4.4.0 kafka-tools:4.4.0
 python3 -m venv env
 env/bin/pip install -q --disable-pip-version-check confluent-kafka==2.16.0 > pip.log 2>&1 || { tail -5 pip.log; exit 2; }
-
-kafka() {
-    java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp 'jars/*' "$@"
-}
-read -r client control relay < <(python3 - <<'PORTS'
-import socket
-
-found = []
-for port in range(21_000, 32_000, 7):
-    with socket.socket() as tried:
-        if len(found) < 3 and tried.connect_ex(("127.0.0.1", port)):
-            found.append(port)
-print(*found)
-PORTS
-)
-cat > node.properties <<NODE
-process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:$control
-controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://127.0.0.1:$client,CONTROLLER://127.0.0.1:$control
-advertised.listeners=PLAINTEXT://127.0.0.1:$relay
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
-log.dirs=$folder/log
-offsets.topic.replication.factor=1
-group.consumer.min.heartbeat.interval.ms=500
-group.consumer.heartbeat.interval.ms=1000
-NODE
-kafka kafka.tools.StorageTool format -t 4L6g3nShT-eMCtK--X86sw -c node.properties > format.log 2>&1
-java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp 'jars/*' kafka.Kafka node.properties > node.log 2>&1 &
-broker=$!
+is_up() { true; } # it shows the address of a relay, behind which the probe waits for it
+begin "advertised.listeners=PLAINTEXT://127.0.0.1:$relay" \
+    group.consumer.min.heartbeat.interval.ms=500 \
+    group.consumer.heartbeat.interval.ms=1000
 
 cat > probe.py <<'PROBE'
 """Two members of a group behind a relay that may keep back one answer to the first one."""

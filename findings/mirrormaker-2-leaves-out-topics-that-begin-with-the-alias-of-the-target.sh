@@ -14,69 +14,9 @@
 #   warnings and errors that name the other: 0
 #   as stated
 # Needs: Java 17 or newer, Maven, Python 3.
-set -euo pipefail
-folder=$(mktemp -d)
-broker=
-mirror=
-leave() {
-    for each in $mirror $broker; do kill "$each" 2> "$folder/kill.log" && wait "$each" || true; done
-    rm -rf "$folder"
-}
-trap leave EXIT
-cd "$folder"
-
-cat > pom.xml <<'POM'
-<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>findings</groupId>
-  <artifactId>names</artifactId>
-  <version>1</version>
-  <dependencies>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>4.3.1</version></dependency>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>4.3.1</version></dependency>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>connect-mirror</artifactId><version>4.3.1</version></dependency>
-    <dependency><groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId><version>2.25.4</version></dependency>
-  </dependencies>
-</project>
-POM
-mvn -q -B dependency:copy-dependencies -DoutputDirectory=jars > maven.log 2>&1 || { tail -5 maven.log; exit 2; }
-
-kafka() {
-    java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp 'jars/*' "$@"
-}
-read -r client control < <(python3 - <<'PORTS'
-import socket
-
-found = []
-for port in range(21_000, 32_000, 7):
-    with socket.socket() as tried:
-        if len(found) < 2 and tried.connect_ex(("127.0.0.1", port)):
-            found.append(port)
-print(*found)
-PORTS
-)
-cat > node.properties <<NODE
-process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:$control
-controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://127.0.0.1:$client,CONTROLLER://127.0.0.1:$control
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
-log.dirs=$folder/log
-offsets.topic.replication.factor=1
-NODE
-kafka kafka.tools.StorageTool format -t 4L6g3nShT-eMCtK--X86sw -c node.properties > format.log 2>&1
-java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp 'jars/*' kafka.Kafka node.properties > node.log 2>&1 &
-broker=$!
-
-topics() {
-    kafka org.apache.kafka.tools.TopicCommand --bootstrap-server "127.0.0.1:$client" "$@" >> topics.log 2>&1
-}
-for _ in $(seq 60); do
-    if topics --list; then break; fi
-    kill -0 "$broker" || { tail -5 node.log; exit 2; }
-    sleep 1
-done
+. "$(dirname "$0")/common/broker.sh"
+fetch kafka_2.13:4.3.1 kafka-tools:4.3.1 connect-mirror:4.3.1 org.apache.logging.log4j:log4j-slf4j-impl:2.25.4
+begin
 
 cat > mirror.properties <<MIRROR
 clusters=a,b
@@ -111,14 +51,14 @@ appender.one.layout.pattern = %p %c{1} %m%n
 LOG
 java -Xmx384m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile=log4j2.properties -cp 'jars/*' \
     org.apache.kafka.connect.mirror.MirrorMaker mirror.properties > mirror.log 2>&1 &
-mirror=$!
+others=$!
 copied() {
     kafka org.apache.kafka.tools.TopicCommand --bootstrap-server "127.0.0.1:$client" --list 2>> topics.log |
         grep -E '^a\.(b\.)?orders$' | paste -sd ' '
 }
 for _ in $(seq 60); do
     if [ -n "$(copied)" ]; then break; fi
-    kill -0 "$mirror" || { tail -5 mirror.log; exit 2; }
+    kill -0 "$others" || { tail -5 mirror.log; exit 2; }
     sleep 1
 done
 sleep 20

@@ -15,68 +15,8 @@
 #   by the cluster's default: compact, with delete appended: delete, with compact appended: delete,compact
 #   as stated
 # Needs: Java 17 or newer, Maven, Python 3.
-set -euo pipefail
-folder=$(mktemp -d)
-broker=
-leave() {
-    if [ -n "$broker" ]; then kill "$broker" 2> "$folder/kill.log" && wait "$broker" || true; fi
-    rm -rf "$folder"
-}
-trap leave EXIT
-cd "$folder"
-
-cat > pom.xml <<'POM'
-<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>findings</groupId>
-  <artifactId>appended</artifactId>
-  <version>1</version>
-  <dependencies>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>4.4.0</version></dependency>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>4.4.0</version></dependency>
-  </dependencies>
-</project>
-POM
-mvn -q -B dependency:copy-dependencies -DoutputDirectory=jars > maven.log 2>&1 || { tail -5 maven.log; exit 2; }
-
-kafka() {
-    java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp 'jars/*' "$@"
-}
-read -r client control < <(python3 - <<'PORTS'
-import socket
-
-found = []
-for port in range(21_000, 32_000, 7):
-    with socket.socket() as tried:
-        if len(found) < 2 and tried.connect_ex(("127.0.0.1", port)):
-            found.append(port)
-print(*found)
-PORTS
-)
-topics() {
-    kafka org.apache.kafka.tools.TopicCommand --bootstrap-server "127.0.0.1:$client" "$@" >> topics.log 2>&1
-}
-begin() { # NAME [PROPERTY]
-    cat > node.properties <<NODE
-process.roles=broker,controller
-node.id=1
-controller.quorum.voters=1@127.0.0.1:$control
-controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://127.0.0.1:$client,CONTROLLER://127.0.0.1:$control
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
-log.dirs=$folder/log-$1
-offsets.topic.replication.factor=1
-${2:-}
-NODE
-    kafka kafka.tools.StorageTool format -t 4L6g3nShT-eMCtK--X86sw -c node.properties > format.log 2>&1
-    java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp 'jars/*' kafka.Kafka node.properties > node.log 2>&1 &
-    broker=$!
-    for _ in $(seq 60); do
-        if topics --list; then return; fi
-        kill -0 "$broker" || { tail -5 node.log; exit 2; }
-        sleep 1
-    done
-}
+. "$(dirname "$0")/common/broker.sh"
+fetch kafka_2.13:4.4.0 kafka-tools:4.4.0
 
 cat > Probe.java <<'PROBE'
 import java.util.List;
@@ -127,10 +67,8 @@ PROBE
 probe() {
     kafka Probe.java "127.0.0.1:$client" "$1" 2> probe.log || { code=$?; echo "different now"; tail -5 probe.log; exit "$code"; }
 }
-begin file log.cleanup.policy=compact
+begin log.cleanup.policy=compact
 probe "by the brokers' file"
-kill "$broker"
-wait "$broker" || true
-begin default
+begin
 probe "by the cluster's default"
 echo "as stated"
