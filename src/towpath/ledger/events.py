@@ -68,12 +68,19 @@ class What(StrEnum):
     FAILBACK_STARTED = "failback.started"
     FAILBACK_ENDED = "failback.ended"
     SALVAGE_REPLAYED = "salvage.replayed"
+    GROUP_OVERTAKEN = "group.overtaken"
     STRAYS_KEPT = "strays.kept"
     PROMOTION_ENDED = "promotion.ended"
 
 
 _KNOWN = frozenset(What)
-_TROUBLE = {What.ROUND_FAILED, What.STEP_FAILED, What.PARTITION_GAP, What.STRAYS_KEPT}
+_TROUBLE = {
+    What.ROUND_FAILED,
+    What.STEP_FAILED,
+    What.PARTITION_GAP,
+    What.GROUP_OVERTAKEN,
+    What.STRAYS_KEPT,
+}
 
 
 def is_trouble(what: What, facts: Mapping[str, Any]) -> bool:

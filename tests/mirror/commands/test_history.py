@@ -148,6 +148,13 @@ SENTENCES: list[tuple[str, str, Mapping[str, Any], str]] = [
     ),
     (What.SALVAGE_REPLAYED, "", {"records": 2}, "2 records of salvage topics replayed"),
     (
+        What.GROUP_OVERTAKEN, "mover",
+        {"partition": "a-0", "committed": 12, "copied": 10, "offsets": 2, "partitions": 1},
+        "another program has committed offset 12 of a-0 for group mover, where the link had copied"
+        " up to 10; 2 offsets of 1 partition copied all the same, and twice on the target where"
+        " that program wrote them",
+    ),
+    (
         What.STRAYS_KEPT, "", {"records": 2},
         "2 records kept aside that came to the source of topics whose clients use the target",
     ),

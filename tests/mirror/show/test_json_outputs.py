@@ -48,6 +48,7 @@ from towpath.mirror.status.known_groups import GroupsStanding
 from towpath.mirror.status.late_members import LateGroup
 from towpath.mirror.status.ledger_lost import LostEntries
 from towpath.mirror.status.losses import LostRecords
+from towpath.mirror.status.overtaken import ahead
 from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.set_aside import SetAside
 from towpath.mirror.status.whole_link import LinkStatus
@@ -142,6 +143,7 @@ SEEN = LinkStatus(
         ),
     ),
     late=(LateGroup(group="g", members=("app at /10.0.0.1",)),),
+    overtaken=ahead("mover", {TopicPartition(ORDERS, 0): 10}, {TopicPartition(ORDERS, 0): 13}),
     source_gone="it is away",
 )  # fmt: skip
 EMPTY = LinkStatus(link=SHOP, run=None, lease=None, rows=(), failed=())

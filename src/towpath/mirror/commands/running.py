@@ -83,7 +83,7 @@ def _transformed(progress: RunProgress) -> TransformedJson | None:
 
 
 def _notes(progress: RunProgress) -> list[str]:
-    told = progress.takeover, progress.events, progress.cut_over
+    told = progress.takeover, progress.events, progress.cut_over, progress.overtaken
     return [*progress.paused, *progress.strays, *progress.limited, *(text for text in told if text)]
 
 

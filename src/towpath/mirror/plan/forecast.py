@@ -10,10 +10,10 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.metadata import Answers
 from towpath.ledger.books import LinkBooks
 from towpath.mirror.plan.gaps import to_fill
-from towpath.mirror.plan.overtaken import overtaken
 from towpath.mirror.plan.record_age import history
 from towpath.mirror.plan.starts import Offsets, beginnings, from_group, looks_first
 from towpath.mirror.status.deleted import Stretch
+from towpath.mirror.status.overtaken import overtaken
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import SourceOffset, TargetOffset, TopicId, TopicName, TopicPartition
 from towpath.plan.subject import Difference
@@ -78,7 +78,8 @@ def forecast(
         ClusterError: A cluster could not be reached.
     """
     fresh = list(_fresh(books, seen, found, config.topics.configs))
-    noted: list[Finding] = [*overtaken(config, source, books)]
+    further = overtaken(config, source, books)
+    noted: list[Finding] = [Note("records.group", str(further))] if further else []
     again = {each.source.topic for each in fresh if each.again}
     names = {name for name in again if config.records.stops_on_gap(name)}
     noted += [Problem(name, recreated_topic_message(name), Cause.TOPIC) for name in names]

@@ -77,6 +77,8 @@ class RunProgress:
     """A sentence about each pause that holds."""
     cut_over: str = ""
     """That clients were moved to the mirror topics, "" where no cutover was."""
+    overtaken: str = ""
+    """That another program committed for the link's group beyond the link, "" if none did."""
     limited: tuple[str, ...] = ()
     """A sentence about each limit in bytes per second."""
     waiting: tuple[str, ...] = ()

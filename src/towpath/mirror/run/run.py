@@ -130,7 +130,7 @@ class _Mirror(LinkRun):
         )
         self._pausing = Pausing(link, self._dealer)
         self._groups = GroupLoop(link.config, telling_groups(meter), beside=publishing)
-        self._committing = Committing(link.config, lambda: self.progress.rows)
+        self._committing = Committing(link, self.progress)
         self._beside = beside(link.config, self.progress, self._hold)
         self._file = ChangedFile(wishes.file, link.config)
         self._failures = 0

@@ -188,6 +188,15 @@ def _failover_ended(_about: str, facts: Facts) -> str:
     return f"the failover ended before it was complete: {'; '.join(facts['trouble'])}"
 
 
+def _overtaken(about: str, facts: Facts) -> str:
+    return (
+        f"another program has committed offset {facts['committed']} of {facts['partition']} for"
+        f" group {about}, where the link had copied up to {facts['copied']};"
+        f" {counted(facts['offsets'], 'offset')} of {counted(facts['partitions'], 'partition')}"
+        " copied all the same, and twice on the target where that program wrote them"
+    )
+
+
 def _strays_kept(_about: str, facts: Facts) -> str:
     topics = ", ".join(facts.get("topics", ())) or "topics whose clients use the target"
     deleted = facts.get("deleted", 0)
@@ -261,6 +270,7 @@ _SENTENCES: Sentences = MappingProxyType(
         What.SALVAGE_REPLAYED: lambda _about, facts: (
             f"{counted(facts['records'], 'record')} of salvage topics replayed"
         ),
+        What.GROUP_OVERTAKEN: _overtaken,
         What.STRAYS_KEPT: _strays_kept,
         What.PROMOTION_ENDED: _promotion_ended,
     }

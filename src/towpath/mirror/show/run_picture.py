@@ -113,7 +113,7 @@ def _alerts(progress: RunProgress, lines: TopicLines) -> list[Text]:
         *_named("limit", progress.limited),
         *_named("limit", progress.waiting),
         *progress.files,
-        *(text for text in (progress.takeover, progress.cut_over) if text),
+        *(text for text in (progress.takeover, progress.cut_over, progress.overtaken) if text),
     ]
     for text in told:
         alerts.append(line(text))

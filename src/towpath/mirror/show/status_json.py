@@ -18,6 +18,7 @@ from towpath.mirror.show.status_shapes import (
     LateGroupJson,
     LeaseJson,
     MissingEventsJson,
+    OvertakenJson,
     PartitionJson,
     ReasonJson,
     RestartJson,
@@ -27,6 +28,7 @@ from towpath.mirror.show.status_shapes import (
     TotalsJson,
 )
 from towpath.mirror.status.known_groups import GroupsStanding
+from towpath.mirror.status.overtaken import Overtaken
 from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.status.set_aside import SetAside
 from towpath.mirror.status.totals import SortOrder, Totals, ordered, totals
@@ -56,6 +58,7 @@ def link_as_json(seen: LinkStatus, order: SortOrder = SortOrder.NAME) -> StatusJ
             LateGroupJson(group=each.group, members=[*each.members], error=each.error or None)
             for each in seen.late
         ],
+        overtaken=_overtaken(seen.overtaken) if seen.overtaken is not None else None,
         source_gone=seen.source_gone or None,
         failed_steps=[_failed(entry) for entry in seen.failed],
     )
@@ -203,6 +206,18 @@ def _restart(restart: Restarted) -> RestartJson:
 
 def _set_aside(found: SetAside) -> SetAsideJson:
     return SetAsideJson(quarantined=list(found.quarantined), skipped=list(found.skipped))
+
+
+def _overtaken(found: Overtaken) -> OvertakenJson:
+    return OvertakenJson(
+        group=found.group,
+        topic=found.tp.topic,
+        partition=found.tp.partition,
+        committed=found.committed,
+        copied=found.copied,
+        offsets=found.offsets,
+        partitions=found.partitions,
+    )
 
 
 def _groups(found: GroupsStanding) -> GroupsJson:

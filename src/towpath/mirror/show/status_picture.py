@@ -53,6 +53,7 @@ def link_picture(
     lines += map(str, seen.pauses)
     lines += filter(None, (cutovers(seen.rows), left_at_source(seen.rows)))
     lines += map(str, seen.late)
+    lines += [str(seen.overtaken)] if seen.overtaken is not None else []
     aside = summed_aside(row.set_aside for row in seen.rows)
     lines += [f"link: {aside}"] if aside else []
     lines += _of_limits(seen)

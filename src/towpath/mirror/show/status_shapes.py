@@ -364,6 +364,22 @@ class LateGroupJson(TypedDict):
 
 
 @shape
+class OvertakenJson(TypedDict):
+    """What another program has committed for the link's group beyond what the link has copied."""
+
+    group: str
+    topic: str
+    partition: int
+    """The first partition in which the group is ahead."""
+    committed: int
+    copied: int
+    """The source offset up to which the link has copied that partition."""
+    offsets: int
+    """Number of offsets between both, in all partitions; a run copies them all the same."""
+    partitions: int
+
+
+@shape
 class StatusJson(TypedDict):
     """Output of `towpath status FILE --output json`."""
 
@@ -388,6 +404,8 @@ class StatusJson(TypedDict):
     """By source topic, why it is not known whether the target keeps less."""
     late_groups: list[LateGroupJson]
     """Groups that a gateway has moved, and that are still read at the source."""
+    overtaken: OvertakenJson | None
+    """`null` where the group is nowhere ahead, or the file has no `records.commit`."""
     source_gone: str | None
     """Why the source could not be asked."""
     failed_steps: list[FailedStepJson]

@@ -23,6 +23,7 @@ from towpath.mirror.status.foretold import foretold
 from towpath.mirror.status.known_groups import GroupsStanding
 from towpath.mirror.status.late_members import LateGroup, late_members
 from towpath.mirror.status.ledger_lost import LostEntries, lost_entries
+from towpath.mirror.status.overtaken import Overtaken, overtaken
 from towpath.mirror.status.partition_status import PartitionStatus, State
 from towpath.mirror.status.partitions import status
 from towpath.mirror.status.source_cuts import with_cuts
@@ -63,6 +64,8 @@ class LinkStatus:
             looked at (`topics/at_risk.py`).
         unforeseen: Topics of which that is not known, and why; likewise.
         late: Groups that have moved, and are still read at the source.
+        overtaken: What another program has committed for the link's group beyond the link; `None`
+            where it is nowhere ahead.
         source_gone: Why the source could not be asked, "" if it was; the rows are then what the
             ledger and the target know.
     """
@@ -82,6 +85,7 @@ class LinkStatus:
     at_risk: tuple[AtRisk, ...] = ()
     unforeseen: Mapping[TopicName, str] = field(default_factory=dict)
     late: tuple[LateGroup, ...] = ()
+    overtaken: Overtaken | None = None
     source_gone: str = ""
 
 
@@ -143,6 +147,7 @@ class LinkLook:
             ids=IdsStanding.of(self.config, self.books.ids),
             foretold=foretold(self.config, self.books),
             late=() if gone else late_members(self.books.moved_groups, self.source),
+            overtaken=None if gone else overtaken(self.config, self.source, self.books),
             source_gone=gone,
         )
 
