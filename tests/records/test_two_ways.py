@@ -59,6 +59,7 @@ def test_each_record_is_once_on_each_side(
         assert (plan.topics, plan.problems) == ({there.topic: there.topic}, ())
         said = [note.text for note in plan.notes]
         assert any("that link writes the header" in text for text in said), said
+        assert any("records of a third cluster" in text for text in said), said
     sides = [consume(cluster.bootstrap, there.topic, (0,)) for cluster in (source, target)]
     assert [len(each) for each in sides] == [20, 20]
     values = [sorted(record.value or b"" for record in each) for each in sides]
@@ -141,3 +142,29 @@ def test_one_direction_is_redpandas_migrator_and_each_record_is_once_on_each_sid
 
 def b_values(records: list[plain.Record]) -> list[bytes]:
     return [each.value or b"" for each in records]
+
+
+def test_a_chain_of_clusters_stops_records_of_a_third_one_too(
+    tmp_path: Path, source: LocalCluster, target: LocalCluster, new_name: Callable[[str], str]
+) -> None:
+    chain = (
+        "changes:\n"
+        "  - topics: ['.*']\n"
+        "    drop: [{provenance: path}]\n"
+        "    headers: [{name: path, of: chain}]\n"
+    )
+    there = Mirror(tmp_path, source, target, new_name("chain"), more=chain)
+    there = replace(there, link=f"{there.topic}-there")
+    back = replace(there, source=target, target=source, link=f"{there.topic}-back")
+    for cluster in (source, target):
+        create_topic(cluster.bootstrap, there.topic)
+    brought = Record(b"k", b"third", (("path", THIRD.encode()),))
+    produce(source.bootstrap, there.topic, [brought, Record(b"k", b"own")])
+    for _ in range(3):
+        there.catch_up()
+        back.catch_up()
+    here, other = (consume(cluster.bootstrap, there.topic) for cluster in (source, target))
+    for found in (here, other):
+        assert sorted(each.value or b"" for each in found) == [b"own", b"third"]
+    (copy,) = (each for each in other if each.value == b"third")
+    assert dict(copy.headers)["path"] == f"{THIRD},{cluster_id(source)}".encode()

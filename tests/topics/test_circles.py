@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.support.links import link
 from tests.support.mirror import Mirror
 from towpath.dev.broker import LocalCluster
 from towpath.ledger.books import LinkBooks
-from towpath.ledger.entries import DefinedChange, LinkIdentity
+from towpath.ledger.entries import DefinedChange, LinkIdentity, ReadEntry
 from towpath.ledger.link import open_link
 from towpath.ledger.origins import _found
 from towpath.mirror.plan.link_plan import build
@@ -27,6 +27,8 @@ from towpath.plan.model import Plan
 from towpath.records.session import LinkSession
 from towpath.settings import LinkConfig
 from towpath.settings.sections.changes import ChangesConfig
+from towpath.topics.circles import _Circles
+from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.told_apart import marks, provenances
 
 pytestmark = pytest.mark.broker
@@ -193,3 +195,61 @@ def test_a_link_marks_records_if_it_always_wrote_where_they_come_from(
     assert not marks(books(made.digest), TopicName("another"), {OTHER})
     assert not marks(books(made.digest, ""), TP.topic, {OTHER}), "some were copied as they are"
     assert not marks(books(made.digest, known=False), TP.topic, {OTHER})
+
+
+def judged(config: LinkConfig, *brought: tuple[str, str, HeaderContent]) -> _Circles:
+    """Return what is said of a topic of B that goes to A; links bring it, each with a header."""
+    entries: list[ReadEntry] = []
+    for cluster, header, content in brought:
+        name = LinkName(f"from-{cluster}")
+        made = RecordChange(headers=(AddedHeader(name=header, content=content),))
+        entries += [
+            LinkIdentity(name, ClusterId(cluster), ClusterId("B")),
+            DefinedChange(link=name, digest=made.digest, change=made),
+            opened(link=name, change=made.digest),
+        ]
+    ((_, topic_id), origin) = next(iter(dict(_found(entries)).items()))
+    topic = Topic(TP.topic, topic_id, 1, 1)
+    seen = ObservedTopics(
+        source=(topic,), names={topic.name: topic.name}, target={}, brokers=1, known=frozenset()
+    )
+    circles = _Circles(seen, config, ClusterId("A"), LinkBooks(config.link))
+    circles.judge(topic, replace(origin, runs=True))
+    return circles
+
+
+def told_apart_by(*changes: dict[str, Any]) -> LinkConfig:
+    made = tuple(ChangesConfig.model_validate({"topics": [".*"], **each}) for each in changes)
+    return link("b:1", "a:1", ".*").model_copy(update={"changes": made})
+
+
+BY_PROVENANCE = told_apart_by({"drop": [{"provenance": HEADER}], "redpanda": {}})
+BY_CHAIN = told_apart_by(
+    {"drop": [{"provenance": OTHER}], "headers": [{"name": OTHER, "of": "chain"}]}
+)
+THERE = "A", HEADER, HeaderContent.REDPANDA_PROVENANCE
+AGAIN = "are left out by neither link, and would be copied again and again"
+
+
+def test_a_header_that_names_the_first_cluster_alone_is_told_to_stop_no_third_one() -> None:
+    said = judged(BY_PROVENANCE, THERE)
+    assert not said.problems
+    assert any(AGAIN in note.text and "of: chain" in note.text for note in said.notes)
+    chain = judged(BY_CHAIN, ("A", OTHER, HeaderContent.CHAIN))
+    assert (chain.problems, len(chain.notes)) == ([], 1)
+    assert not any(AGAIN in note.text for note in chain.notes)
+
+
+def test_records_that_a_third_cluster_is_known_to_bring_are_not_copied_in_a_circle() -> None:
+    for third in (
+        ("C", HEADER, HeaderContent.REDPANDA_PROVENANCE),
+        ("C", HEADER, HeaderContent.CHAIN),
+    ):
+        for brought in ((THERE, third), (third, THERE)):
+            (problem,) = judged(BY_PROVENANCE, *brought).problems
+            assert "link from-C brings records of cluster C to it" in problem.text
+            assert AGAIN in problem.text
+    other = judged(BY_PROVENANCE, THERE, ("C", OTHER, HeaderContent.CLUSTER))
+    assert not other.problems, "they have no such header, so this link names its source in it"
+    chains = ("A", OTHER, HeaderContent.CHAIN), ("C", OTHER, HeaderContent.CHAIN)
+    assert not judged(BY_CHAIN, *chains).problems

@@ -6,7 +6,7 @@ cutover, a link back copies what clients have written since (`ways_back.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from towpath.cluster.admin import Admin
@@ -26,7 +26,7 @@ from towpath.model.nouns import (
 )
 from towpath.settings import LinkConfig, StartAt
 from towpath.topics.observed import ObservedTopics, Topic
-from towpath.topics.told_apart import marks, provenances
+from towpath.topics.told_apart import first_alone, has_written, marks, provenances
 from towpath.topics.ways_back import WayBack, way_back
 
 
@@ -83,16 +83,24 @@ class _Circles:
 
     def judge(self, topic: Topic, origin: MirrorOrigin) -> None:
         name = self.seen.names[topic.name]
+        every = (origin, *origin.others)
+        third = [each for each in every if (each.cluster, each.topic) != (self.cluster, name)]
         origin = origin.of(self.cluster, name)
         if (origin.cluster, origin.topic) != (self.cluster, name):
             self._note(topic, origin, _FURTHER)
         elif self.config.topics.twin is not None:
             self._judge_twin(topic, origin, self.config.topics.twin)
         else:
-            self._judge_way(topic, origin)
+            self._judge_way(topic, origin, third)
 
-    def _judge_way(self, topic: Topic, origin: MirrorOrigin) -> None:
-        """Judge a mirror topic that this link would copy back, and has no twin for."""
+    def _judge_way(self, topic: Topic, origin: MirrorOrigin, third: Sequence[MirrorOrigin]) -> None:
+        """Judge a mirror topic that this link would copy back, and has no twin for.
+
+        Args:
+            topic: The mirror topic.
+            origin: Where it comes from: the link's target.
+            third: What else comes to it from other clusters.
+        """
         there = self.seen.target.get(self.seen.names[topic.name])
         way = way_back(topic, there.id if there else None, origin.by)
         headers = provenances(self.config, topic.name)
@@ -100,6 +108,7 @@ class _Circles:
         if headers and not unmarked and (origin.runs or not way.is_open):
             self.two_ways.add(topic.name)
             self._note(topic, origin, _BY_HEADER.format(header=" or ".join(sorted(headers))))
+            self._judge_third(topic, origin, third)
         elif origin.runs and headers:
             text = _UNMARKED.format(header=min(headers), link=unmarked[0].link)
             self._refuse(topic, origin, text)
@@ -107,6 +116,25 @@ class _Circles:
             self._refuse(topic, origin, _CIRCLE)
         else:
             self._judge_closed(topic, origin, way)
+
+    def _judge_third(
+        self, topic: Topic, origin: MirrorOrigin, third: Sequence[MirrorOrigin]
+    ) -> None:
+        """Judge records of a third cluster, whose name in the header neither direction stops."""
+        kept = sorted(first_alone(self.config, topic.name))
+        if not kept:
+            return
+        alone = _FIRST_ALONE.format(header=" and ".join(kept))
+        brought = [each for each in third if self._is_named(each, kept)]
+        if brought:
+            said = f"link {brought[0].link} brings records of cluster {brought[0].cluster} to it"
+            self._refuse(topic, origin, f"{said}, and {alone}; {_THIRD}")
+        else:
+            self._note(topic, origin, f"{alone}, should one of both sides have any; {_THIRD}")
+
+    def _is_named(self, third: MirrorOrigin, headers: Sequence[str]) -> bool:
+        """Return whether records of a third cluster have its id in one of these headers."""
+        return any(has_written(each, third.topic, headers) for each in third.by)
 
     def _judge_twin(self, topic: Topic, origin: MirrorOrigin, twin: LinkName) -> None:
         """Judge a mirror topic whose batches this link leaves out.
@@ -224,6 +252,14 @@ def _copied(origin: MirrorOrigin) -> str:
 _BY_HEADER = (
     "that link writes the header {header}, so what came from there is left out, and configs stay as"
     " they are"
+)
+_FIRST_ALONE = (
+    "the header {header} names the first cluster of a record alone, so records of a third cluster"
+    " that it names are left out by neither link, and would be copied again and again"
+)
+_THIRD = (
+    "name all clusters in a header (`headers: [{name: clusters, of: chain}]`, `drop: [{provenance:"
+    " clusters}]`) in both files, or use `topics.twin` in both, or bring such topics one way only"
 )
 _UNMARKED = (
     "this link leaves out what the header {header} says to come from there, and that link has"

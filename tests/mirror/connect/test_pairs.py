@@ -173,3 +173,44 @@ output:
     wish(ConnectWishes(pair="us"))
     [problem] = check(path)
     assert "has no pair us; it has eu" in problem.sentence
+
+
+@pytest.mark.parametrize(
+    ("topics", "output", "told"),
+    [
+        ("topics: [orders]", "", True),
+        ('regexp_topics_include: ["^ord"]', "", True),
+        ("topics: [orders]", ', provenance_header: ""', False),
+        ("topics: [orders]", ', topic: "x.${! @kafka_topic }"', False),
+    ],
+)
+def test_two_directions_are_told_that_a_third_cluster_goes_round(
+    tmp_path: Path, topics: str, output: str, told: bool
+) -> None:
+    sides = {"there": ("a:9092", "b:9092"), "back": ("b:9092", "a:9092")}
+    inputs = "".join(
+        f"""
+      - label: {label}
+        redpanda_migrator:
+          seed_brokers: ["{begin}"]
+          consumer_group: ""
+          {topics}
+"""
+        for label, (begin, _) in sides.items()
+    )
+    outputs = "".join(
+        f"""
+      - label: {label}
+        redpanda_migrator: {{seed_brokers: ["{end}"]{output}}}
+"""
+        for label, (_, end) in sides.items()
+    )
+    text = f"input:\n  broker:\n    inputs:{inputs}\noutput:\n  broker:\n    outputs:{outputs}\n"
+    path = written(tmp_path, text)
+    assert check(path) == ()
+    said = [each for each in notes(path) if "a third one" in each]
+    assert len(said) == told
+    if told:
+        assert "pairs there and back" in said[0]
+    wish(ConnectWishes(pair="back"))
+    assert not [each for each in notes(path) if "a third one" in each]

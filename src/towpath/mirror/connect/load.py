@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from towpath.cluster.admin import Admin
+from towpath.mirror.connect.both_ways import both_ways
 from towpath.mirror.connect.changes import leave_out, merge, set_values
 from towpath.mirror.connect.file import ConnectFile
 from towpath.mirror.connect.pairs import Pair, pairs_of
@@ -111,11 +112,13 @@ def notes(path: Path) -> tuple[str, ...]:
     found = [(each.pair.label, _translated(each, path)) for each in read]
     if any(each.problems for _, each in found):
         return ()
-    return tuple(
+    said = (
         f"pair {label}: {note}" if len(read) > 1 else note
         for label, each in found
         for note in each.notes
     )
+    links = {label: each.config for label, each in found if each.config is not None}
+    return (*said, *both_ways(links))
 
 
 def pairs(path: Path) -> tuple[str, ...]:
