@@ -11,6 +11,15 @@ from tests.support.here import Here
 from tests.support.kafka import Record, commit, consume, create_topic, produce
 from towpath.dev.broker import LocalCluster
 
+FILE = """
+input:
+  label: {label}
+  redpanda_migrator: {{seed_brokers: ["{source}"], topics: [{name}], consumer_group: {name}}}
+output:
+  label: {label}
+  redpanda_migrator: {{seed_brokers: ["{target}"], consumer_groups: {{enabled: false}}}}
+"""
+
 
 @pytest.mark.broker
 @pytest.mark.spark
@@ -25,15 +34,8 @@ def test_what_connect_wrote_in_between_is_told_and_there_twice(
     create_topic(source.bootstrap, name)
     produce(source.bootstrap, name, [Record(b"k", b"%d" % n) for n in range(3)])
     path = tmp_path / "connect.yaml"
-    path.write_text(
-        f"""
-input:
-  redpanda_migrator:
-    {{seed_brokers: ["{source.bootstrap}"], topics: [{name}], consumer_group: {name}}}
-output:
-  redpanda_migrator: {{seed_brokers: ["{target.bootstrap}"], consumer_groups: {{enabled: false}}}}
-"""
-    )
+    file = FILE.format(label="one", source=source.bootstrap, target=target.bootstrap, name=name)
+    path.write_text(file)
     first = here.run(str(path), "--until-caught-up", "--output", "json")
     assert (first.code, first.json["notes"]) == (0, []), first.said
     assert here("status", str(path), "--output", "json").json["overtaken"] is None
@@ -54,3 +56,15 @@ output:
     [event] = [each for each in history.json["events"] if each["what"] == "group.overtaken"]
     assert event["trouble"]
     assert event["facts"]["offsets"] == 2
+    # Once more, and this time by the way that it names.
+    produce(source.bootstrap, name, [Record(b"k", b"%d" % n) for n in (7, 8)])
+    produce(target.bootstrap, name, [Record(b"k", b"7")])
+    commit(source.bootstrap, name, name, 0, 8)
+    gone = here("link", "rm", str(path), "--release", "--yes")
+    assert gone.code == 0, gone.said
+    assert f"the commits of group {name}, which this link writes" in " ".join(gone.out.split())
+    path.write_text(file.replace("label: one", "label: two"))
+    new = here.run(str(path), "--until-caught-up", "--output", "json")
+    assert (new.code, new.json["notes"]) == (0, []), new.said
+    values = [int(each.value or b"") for each in consume(target.bootstrap, name)]
+    assert values == [0, 1, 2, 3, 4, 3, 4, 5, 6, 7, 8]

@@ -17,7 +17,7 @@ from towpath.mirror.removal.removal_plan import RemovalPlan
 from towpath.mirror.show.removal_shapes import OwnedTopicJson, RemovalJson
 from towpath.mirror.show.shapes import state_as_json
 from towpath.model.amounts import count, counted
-from towpath.settings import load
+from towpath.settings import RecordsConfig, StartAt, load
 
 NOT_REMOVED = 3
 """Exit code where the books are still there."""
@@ -48,18 +48,18 @@ def remove(
         if dry_run or (plan.needs_release and not release):
             return False
         if not yes:
-            console(stderr=True).print(*_lines(plan), sep="\n")
+            console(stderr=True).print(*_lines(plan, config.records), sep="\n")
         return yes or confirmed("Remove the books of this link?")
 
     found = remove_link(config, agreed)
-    lines = [*_lines(found.plan), *_end(found, dry_run=dry_run, release=release)]
+    lines = [*_lines(found.plan, config.records), *_end(found, dry_run=dry_run, release=release)]
     show(Group(*map(line, lines)), _data(found))
     return (
         0 if found.done or found.plan.over or (dry_run and not found.plan.refusals) else NOT_REMOVED
     )
 
 
-def _lines(plan: RemovalPlan) -> Iterator[str]:
+def _lines(plan: RemovalPlan, records: RecordsConfig) -> Iterator[str]:
     if plan.state is not None:
         yield str(plan.state)
     owned = plan.owned
@@ -85,9 +85,34 @@ def _lines(plan: RemovalPlan) -> Iterator[str]:
         yield f"link {plan.link} never ran, so nothing on the target is its"
     elif not (plan.over or plan.under_way):
         yield (
-            "is gone then: where each partition and group goes on, so that a link into the same"
-            " topics cannot go on there; take another name for a new link, and other topics"
+            f"is gone then: where each partition and group goes on, and the name {plan.link}, which"
+            f" is not used again. {anew(records)}"
         )
+
+
+def anew(records: RecordsConfig) -> str:
+    """Return where a link of another name would begin in the same topics."""
+    match records.start:
+        case StartAt.EARLIEST:
+            where = (
+                "the first records that the source has, and they would be there twice: give it"
+                " other topics"
+            )
+        case StartAt.LATEST:
+            where = "the source's end at that time, and nothing copies what comes until then"
+        case StartAt.COMMITTED if records.commit is not None:
+            where = (
+                f"the commits of group {records.group}, which this link writes: only what it copied"
+                " since the last one would be there twice"
+            )
+        case StartAt.COMMITTED:
+            where = (
+                f"the commits of group {records.group}: what was copied beyond them would be there"
+                " twice, and what lies before them is not copied"
+            )
+        case _:
+            where = "the time in the file: what was copied since would be there twice"
+    return f"With this file, a link of another name into the same topics begins at {where}"
 
 
 def _end(found: RemovalReport, *, dry_run: bool, release: bool) -> Iterator[str]:
