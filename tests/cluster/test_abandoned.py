@@ -11,6 +11,7 @@ from tests.support.kafka import wait_until
 from towpath.cluster.admin import Admin
 from towpath.cluster.connect.connection import Connected
 from towpath.cluster.connect.pool import ConnectionPool
+from towpath.cluster.connect.throttling import Throttling
 from towpath.dev.broker import LocalCluster
 from towpath.model.errors import UnreachableError
 from towpath.model.nouns import Side
@@ -21,7 +22,8 @@ from towpath.settings import ClusterConfig
 def test_a_connection_that_is_lent_after_all_were_abandoned_is_broken_off() -> None:
     """The caller looked before, and would have waited for its whole request timeout."""
     ours, theirs = socket.socketpair()
-    pool = ConnectionPool(lambda _address, _deadline: Connected(ours, None, {}))
+    made = Connected(ours, None, {})
+    pool = ConnectionPool(lambda _address, _deadline: made, Throttling(Side.SOURCE))
     pool.abandon()
     with theirs, pool.lend(("127.0.0.1", 1), Deadline.after(5)) as lent:
         lent.socket.settimeout(5)

@@ -13,6 +13,7 @@ from importlib import import_module
 from towpath.cli.signals import KILLED
 from towpath.cluster.connect.connection import UnresolvedError
 from towpath.cluster.connect.login import SecurityError
+from towpath.cluster.connect.throttling import ThrottledError
 from towpath.dev.errors import DevError
 from towpath.model import errors
 from towpath.plan.model import TopicsTakenError
@@ -160,6 +161,7 @@ def kinds() -> dict[str, int]:
     ]
     elsewhere = [
         SecurityError,
+        ThrottledError,
         UnresolvedError,
         TopicsTakenError,
         DevError,

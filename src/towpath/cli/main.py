@@ -23,13 +23,22 @@ from towpath import __version__
 from towpath.cli.connect_options import applied, split
 from towpath.cli.options import REPORT, write_report
 from towpath.cli.pairs import asked_pairs, over_pairs
-from towpath.cli.show.output import Failure, failure_as_json, remember_form, show_failure
+from towpath.cli.show.output import (
+    Failure,
+    console,
+    failure_as_json,
+    line,
+    remember_form,
+    show_failure,
+)
 from towpath.cli.signals import INTERRUPTED, SignalledError, interrupting
 from towpath.cli.starter import end_with_starter
 from towpath.model.errors import ConfigError, TowpathError
 from towpath.model.extras import missing_extra, require_spark
 from towpath.model.foreign import foreign, printed, watch_threads
+from towpath.runtime import log
 from towpath.runtime.garbage import collect_seldom
+from towpath.runtime.notices import led
 
 COMMANDS = {
     "init": "Write a commented example file to start from.",
@@ -128,6 +137,7 @@ def main(arguments: Sequence[str]) -> int:
     It is what the command returned, where that is a number.
     """
     remember_form(arguments)
+    led(_noticed)
     try:
         return _done(arguments)
     except TowpathError as error:
@@ -142,6 +152,12 @@ def main(arguments: Sequence[str]) -> int:
         if "--debug" in arguments:
             sys.stderr.write(printed(traceback.format_exc()))
         return _failed(arguments, _unexpected(error, wanted_of(split(arguments).rest)))
+
+
+def _noticed(text: str) -> None:
+    """Show a notice, unless a log tells the same."""
+    if not log.is_begun():
+        console(stderr=True).print(line(text))
 
 
 def _failed(arguments: Sequence[str], failure: Failure) -> int:

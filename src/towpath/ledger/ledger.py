@@ -33,6 +33,7 @@ from towpath.model.errors import (
     TowpathError,
 )
 from towpath.model.nouns import LinkName, TopicPartition
+from towpath.runtime.deadline import Deadline
 from towpath.wire.header import BatchHeader, split
 
 FACTS = TopicPartition(TOPIC, 0)
@@ -112,6 +113,13 @@ class Ledger:
     def throttled(self) -> float:
         """Seconds for which the target asked readers and writers of entries to wait so far."""
         return self._client.throttled
+
+    def wait_until(self, patience: Deadline | None) -> None:
+        """Let calls wait no longer than this for a target that throttles; `None` for a while each.
+
+        Beyond, they raise `ThrottledError`.
+        """
+        self._client.patience = patience
 
     def another(self) -> Ledger:
         """Return a new reader of the same ledger for this thread, with nothing read yet."""

@@ -247,6 +247,7 @@ SENTENCES: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ReasonCode.DOUBLED: doubled,
         ReasonCode.CLUSTER_REFUSED: refused,
         ReasonCode.CLUSTER_UNREACHABLE: unreachable,
+        ReasonCode.CLUSTER_THROTTLED: unreachable,
         ReasonCode.CLUSTER_SECURITY: unreachable,
         ReasonCode.CLUSTER_UNRESOLVED: unreachable,
         ReasonCode.CLUSTER_REPLACED: lambda side, before, now: (

@@ -60,6 +60,11 @@ def _write(line: str) -> None:
         sys.stderr.write(f"{line}\n")
 
 
+def is_begun() -> bool:
+    """Return whether this process has a log."""
+    return _log is not None
+
+
 def begin(wanted: LogWanted) -> None:
     """Start logging."""
     import structlog  # noqa: PLC0415

@@ -14,6 +14,7 @@ from towpath.ledger.entries import Promotion, PromotionStage, PromotionStep
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ClusterError
 from towpath.model.nouns import LinkName
+from towpath.runtime.deadline import Deadline
 
 LINK = LinkName("l")
 AWAY = ClusterError("target: away")
@@ -31,6 +32,9 @@ class Ledger:
     asked: Promotion | None = None
     looked: int = field(default=0)
     throttled: float = 0.0
+
+    def wait_until(self, patience: Deadline | None) -> None:
+        assert patience is not None, "a target that throttles is not waited for without end"
 
     def usable(self) -> bool:
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.support.ledger.promotion_reasons import PROMOTIONS
 from towpath.cluster.connect.connection import UnresolvedError
 from towpath.cluster.connect.login import SecurityError
+from towpath.cluster.connect.throttling import throttled
 from towpath.model import errors
 from towpath.model.reasons import Reason, ReasonCode
 
@@ -273,6 +274,11 @@ TEXTS = {
         "target: asking: TOPIC_AUTHORIZATION_FAILED (29); allow it"
     ),
     errors.UnreachableError("source", "asking", "no answer").reason: "source: asking: no answer",
+    throttled("target", "producing to a-0", 31.4).reason: (
+        "target: producing to a-0: brokers asked to wait for 31 s, as a quota of our login is used"
+        " up; raise the quotas of our user and client id there (consumer_byte_rate,"
+        " producer_byte_rate, request_percentage)"
+    ),
     SecurityError("source", "logging in", "no keytab").reason: "source: logging in: no keytab",
     UnresolvedError("source", "asking", "no host", "add it").reason: (
         "source: asking: no host; add it"

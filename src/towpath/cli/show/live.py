@@ -11,6 +11,9 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from towpath.cli.show.output import line
+from towpath.runtime.notices import led
+
 _A_SECOND = 2
 """Pictures per second."""
 _STOPPING = "stopping; Ctrl-C again ends at once"
@@ -41,6 +44,7 @@ class LivePicture:
             redirect_stderr=False,
         )
         self._live.start(refresh=True)
+        self._before = led(lambda text: self._console.print(line(text)))
 
     @property
     def screen(self) -> tuple[int, int]:
@@ -49,6 +53,7 @@ class LivePicture:
 
     def close(self) -> None:
         """Draw the picture for the last time."""
+        led(self._before)
         self._live.stop()
         self._file.close()
 

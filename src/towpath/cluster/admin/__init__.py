@@ -39,6 +39,7 @@ class Admin:
     Attributes:
         identity: The ids that the cluster must keep, for other connections to it.
         answering: Knows how long no broker has answered.
+        throttling: Knows for how long brokers asked to wait, because of quotas.
         cluster: The cluster as a whole: its id, its brokers and their configs.
         topics: Topics: found, created, grown, deleted.
         configs: The configs of topics.
@@ -58,7 +59,7 @@ class Admin:
     ) -> None:
         self._control = control = Control(config, side, identity)
         self.identity = control.identity
-        self.answering = control.answering
+        self.answering, self.throttling = control.answering, control.throttling
         self.cluster = ClusterAdmin(control)
         self.topics = TopicAdmin(control)
         self.configs = ConfigAdmin(control)

@@ -31,6 +31,7 @@ from towpath.cluster.connect.login import SecurityError
 from towpath.cluster.connect.metadata_cache import RememberedMetadata
 from towpath.cluster.connect.pool import ConnectionPool
 from towpath.cluster.connect.retrying import retried
+from towpath.cluster.connect.throttling import ThrottledError, Throttling
 from towpath.cluster.metadata import Broker, Metadata, read_metadata
 from towpath.cluster.release import Release, release_of
 from towpath.model.errors import (
@@ -74,6 +75,7 @@ class Control:
         side: `source` or `target`.
         identity: The ids that the cluster must keep.
         answering: Knows how long no broker has answered.
+        throttling: Knows for how long brokers asked to wait, because of quotas.
     """
 
     def __init__(
@@ -81,12 +83,12 @@ class Control:
     ) -> None:
         self._config, self.side = config, side
         self.identity = identity or ClusterIdentity(side)
-        self.answering = Answering(side)
+        self.answering, self.throttling = Answering(side), Throttling(side)
         self._brokers: Mapping[int, Broker] = {}
         self._rank: defaultdict[Address, float] = defaultdict(CHANCE.random)
         """Spreads many tasks over the brokers. Each task keeps to one broker, which repeats large
         metadata byte by byte."""
-        self._pool = ConnectionPool(self._connect)
+        self._pool = ConnectionPool(self._connect, self.throttling)
         self._metadata = RememberedMetadata(lambda *said: read_metadata(side, decoded(*said)))
 
     def close(self) -> None:
@@ -310,4 +312,5 @@ def healable(error: ClusterError, unknown_until: Deadline | None = None) -> bool
     if isinstance(error, RefusedError):
         unknown = error.error == UNKNOWN_TOPIC_OR_PARTITION
         return error.retriable and not (unknown and unknown_until and unknown_until.over)
-    return not isinstance(error, (SecurityError, ClusterReplacedError, AbandonedError))
+    hopeless = (SecurityError, ClusterReplacedError, AbandonedError, ThrottledError)
+    return not isinstance(error, hopeless)

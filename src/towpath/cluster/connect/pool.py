@@ -12,6 +12,7 @@ from threading import Lock
 
 from towpath.cluster.connect.connection import Connected
 from towpath.cluster.connect.exchange import Address
+from towpath.cluster.connect.throttling import Throttling
 from towpath.runtime.deadline import Deadline
 
 _NAP = 0.05
@@ -25,6 +26,7 @@ class ConnectionPool:
 
     Args:
         connect: Makes a connection to an address.
+        throttling: Told how long brokers ask to wait.
 
     Attributes:
         reached: Whether a connection was ever made.
@@ -32,8 +34,10 @@ class ConnectionPool:
         throttled: Seconds for which brokers asked us to wait so far.
     """
 
-    def __init__(self, connect: Callable[[Address, Deadline], Connected]) -> None:
-        self._connect = connect
+    def __init__(
+        self, connect: Callable[[Address, Deadline], Connected], throttling: Throttling
+    ) -> None:
+        self._connect, self._throttling = connect, throttling
         self._lock = Lock()
         self._idle: dict[Address, list[Connected]] = defaultdict(list)
         self._muted: dict[Address, Deadline] = {}
@@ -97,6 +101,7 @@ class ConnectionPool:
             with self._lock:
                 self._muted[address] = Deadline.after(seconds)
                 self.throttled += seconds
+            self._throttling.waits(seconds)
 
     def mute_left(self, address: Address) -> float:
         """Return the remaining throttle time of a broker in seconds."""

@@ -20,6 +20,7 @@ from towpath.cluster.codes import (
 from towpath.cluster.connect.connection import Connected, connect_to
 from towpath.cluster.connect.control import may_pass
 from towpath.cluster.connect.retrying import retried
+from towpath.cluster.connect.throttling import ThrottledError, throttled
 from towpath.cluster.data import fetch as fetching
 from towpath.cluster.data import produce as producing
 from towpath.cluster.data.fetch import FetchSession
@@ -40,11 +41,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _AGAIN = BackOff(first=0.1, longest=0.1)
 _NAP = 0.1
+_MOST, _LEAST, _WINDOW = 1 << 30, 1 << 10, 1 << 16
+"""Bytes of an answer: less and less is asked for while a broker has no quota left for it, which
+others of the same login use up, too. It sends whole batches, one at least."""
+_LONGEST = 600.0
+"""Seconds for which a call without `patience` waits: a batch may be larger than a quota ever lets
+through."""
 _ADVICE = "look whether the broker is up and its network is open"
 
 
-Once = Callable[[Leader, Connected, Deadline], T]
-"""Asks a leader once."""
+Once = Callable[[Leader, Connected, Deadline], T | None]
+"""Asks a leader once; `None` where it had no quota left for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,8 @@ class Client:
         failures: Number of attempts that failed so far. A failed request may still arrive, even
             after the next call.
         throttled: Seconds for which brokers asked us to wait so far, because of quotas.
+        patience: Until when calls wait for brokers that throttle us; by default each for ten
+            minutes.
     """
 
     def __init__(self, config: ClusterConfig, side: Side, admin: Admin) -> None:
@@ -97,6 +106,8 @@ class Client:
         self._muted: dict[int, Deadline] = {}
         self._correlation = 0
         self.failures, self.throttled = 0, 0.0
+        self.patience: Deadline | None = None
+        self._most = _MOST
         self._closed = False
         self._calling = threading.Lock()
 
@@ -140,20 +151,26 @@ class Client:
         Raises:
             RefusedError: The leader answered with an error that will not pass, such as
                 OFFSET_OUT_OF_RANGE.
+            ThrottledError: The leader asks to wait for longer than `patience` has it.
             UnreachableError: No leader answered within the request timeout, or `tls` or `sasl` do
                 not fit it.
         """
 
-        def once(leader: Leader, connected: Connected, deadline: Deadline) -> Records:
+        def once(leader: Leader, connected: Connected, deadline: Deadline) -> Records | None:
             newest = connected.api_versions[fetching.API][1]
             version = fetching.version_for(newest, ids=leader.topic_id != NO_TOPIC_ID)
-            session = FetchSession(version, max_bytes=max_bytes, committed=committed)
-            session.want(tp, FetchFrom(offset, max_bytes, leader.topic_id))
+            most = min(max_bytes, self._most)
+            session = FetchSession(version, max_bytes=most, committed=committed)
+            session.want(tp, FetchFrom(offset, most, leader.topic_id))
             body = session.request(int(wait * 1000))
             connected.socket.settimeout(deadline.left() + wait)
             buffer = self._ask(connected, fetching.API, version, body, tags=session.flexible)
             said = (session.response(memoryview(buffer)) or [None])[0]  # type: ignore[list-item]
             self._mute(leader.node, session.throttle)
+            if said is None and session.throttle:
+                self._most = max(_LEAST, min(most, _WINDOW) // 4)
+                return None
+            self._most = min(_MOST, 2 * self._most)
             if said is None:
                 raise refused(self._side, f"fetching {tp}", UNKNOWN_TOPIC_OR_PARTITION)
             acl = f"Read on topic {tp.topic}"
@@ -167,6 +184,8 @@ class Client:
 
         Raises:
             RefusedError: The leader refused it.
+            ThrottledError: The leader asks to wait for longer than `patience` has it; the batch was
+                not sent, unless `failures` has grown.
             UnreachableError: No leader answered within the request timeout; the batch may have
                 been appended all the same.
         """
@@ -196,14 +215,20 @@ class Client:
 
     def _tried(self, tp: TopicPartition, what: str, once: Once[T], wait: float) -> T:
         deadline = Deadline.after(self._config.request_timeout)
+        patience = self.patience or Deadline.after(_LONGEST)
 
         def attempt() -> T:
             leader: Leader | None = None
             try:
                 leader = self._leader(tp)
-                self._wait_unmuted(leader.node, deadline)
-                with self._admin.answering.asking(str(leader.broker), wait):
-                    return once(leader, self._connected(leader, deadline), deadline)
+                while True:
+                    self._wait_unmuted(what, leader.node, deadline, patience)
+                    with self._admin.answering.asking(str(leader.broker), wait):
+                        found = once(leader, self._connected(leader, deadline), deadline)
+                    if found is not None:
+                        return found
+            except ThrottledError:
+                raise
             except (OSError, UnreachableError, RefusedError) as error:
                 self._recover(tp, leader, error)
                 if isinstance(error, ClusterError):
@@ -217,13 +242,20 @@ class Client:
     def _mute(self, node: int, seconds: float) -> None:
         self._muted[node] = Deadline.after(seconds)
         self.throttled += seconds
+        self._admin.throttling.waits(seconds)
 
-    def _wait_unmuted(self, node: int, deadline: Deadline) -> None:
+    def _wait_unmuted(self, what: str, node: int, deadline: Deadline, patience: Deadline) -> None:
         """Wait until a broker that throttles us reads requests again (KIP-219).
 
         That time does not count for the deadline.
+
+        Raises:
+            ThrottledError: That is beyond `patience`.
         """
-        muted, began = self._muted.pop(node, None), time.monotonic()
+        muted, began = self._muted.get(node), time.monotonic()
+        if muted is not None and muted.left() > patience.left():
+            raise throttled(self._side, what, self.throttled)
+        self._muted.pop(node, None)
         while muted is not None and not muted.over and not self._closed:
             time.sleep(min(_NAP, muted.left()))
         deadline.put_off(time.monotonic() - began)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from towpath.cluster.admin.transactions import ProducerEpoch
+from towpath.cluster.connect.throttling import ThrottledError
 from towpath.cluster.data.client import Client
 from towpath.gateway.promotion.gateway_entries import GatewayEntries, done_state
 from towpath.ledger.alive import birth, this_host, this_space
@@ -91,6 +92,16 @@ class GatewayBook(GatewayEntries):
         self.left = 0
         self.may_arrive = False
 
+    @property
+    def throttled(self) -> float:
+        """Seconds for which the target asked this thread to wait so far."""
+        return self._client.throttled + self._link.ledger.throttled
+
+    def wait_until(self, patience: Deadline | None) -> None:
+        """Let calls wait no longer than this for a target that throttles; see `Ledger`."""
+        self._ledger.wait_until(patience)
+        self._link.ledger.wait_until(patience)
+
     def begin(self) -> None:
         """Fence earlier gateways, announce this one in the ledger, and read which topics moved.
 
@@ -168,6 +179,7 @@ class GatewayBook(GatewayEntries):
         Raises:
             ClusterError: The target does not answer; nothing is known.
         """
+        self.wait_until(None)
         try:
             self.renew()
         except LedgerError:  # another gateway has a higher epoch, which does the same
@@ -327,6 +339,10 @@ class GatewayBook(GatewayEntries):
                     " leads since"
                 ) from error
             self._who = None
+            raise
+        except ThrottledError:
+            self.may_arrive = self._client.failures > failures
+            self._who = None if self.may_arrive else self._who
             raise
         except ClusterError:
             self._who = None  # later entries need an epoch above it

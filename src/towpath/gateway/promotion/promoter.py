@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from towpath.access.topic_writers import told_writers
+from towpath.cluster.connect.throttling import throttled
 from towpath.gateway.cluster_greeting import versions_of
 from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.promotion.automatic_promotion import Readiness
@@ -36,12 +37,16 @@ from towpath.ledger.entries import Promoted, Promotion, PromotionStage
 from towpath.ledger.link import OpenLink
 from towpath.model.amounts import counted
 from towpath.model.errors import ConfigError, TowpathError
-from towpath.model.nouns import Side, TopicName, TopicPartition
+from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
+from towpath.runtime.deadline import Deadline
 
 _PULSE = 3.0
 """Seconds within which a broker of the source answers, or the source counts as away."""
 _MOST = 20
+_PREPARES = 30.0
+"""Seconds for which a target that throttles us is waited for before anybody is held."""
+_PREPARING = "writing and reading the ledger before a promotion"
 
 
 class Promoter:
@@ -202,8 +207,16 @@ class Promoter:
         Raises:
             UndecidedError: The gateway shall end, and it is not known what became of it.
         """
+        book = self._at.book
+        book.wait_until(Deadline.after(_PREPARES))
+        try:
+            return self._done(asked, book.throttled)
+        finally:
+            book.wait_until(None)
+
+    def _done(self, asked: Promotion, before: float) -> Promotion | None:
         at, scope, link = self._at, PromotionScope({}), self._at.link
-        self._facts = FleetFacts()
+        self._facts, told = FleetFacts(), tuple[str, ...]()
         with ExitStack() as stack:
             try:
                 if asked.dry_run:
@@ -216,28 +229,47 @@ class Promoter:
                 if asked.groups:
                     return self._of_groups(asked)
                 name = link_back(at.link, asked.topics) if asked.back else link.name
-                unknown = self._never_moved(asked) if asked.back else []
-                if asked.back and at.book.has_left:
-                    forbidden = [Reason.of(ReasonCode.REVERT_LEFT)]
-                elif unknown:
-                    code = ReasonCode.REVERT_NOTHING
-                    forbidden = [Reason.of(code, topic=each) for each in unknown]
-                elif name is None:
-                    forbidden = [Reason.of(ReasonCode.REVERT_NO_LINK)]
-                else:
+                forbidden = self._of_way_back(asked, name)
+                if name is not None and not forbidden:
                     link = stack.enter_context(copying(at.link, name))
                     scope = self._scope(link, asked)
                     forbidden = [*scope.forbidden, *self._of_reads(asked, scope)]
+                if asked.dry_run:
+                    told = _first_of([*self._told(scope, link), *self._facts.told])
             except TowpathError as error:
                 forbidden = [error.reason]
+            forbidden += self._of_quotas(at.book.throttled - before)
             if asked.dry_run:
-                told = _first_of([*self._told(scope, link), *self._facts.told])
                 state = PromotionStage.TOLD.value
                 return replace(asked, state=state, told=told, reasons=tuple(forbidden[:_MOST]))
             if forbidden:
                 state = PromotionStage.REFUSED.value
                 return replace(asked, state=state, reasons=tuple(forbidden[:_MOST]))
             return self._tried(asked, scope, link)
+
+    def _of_quotas(self, waited: float) -> Iterator[Reason]:
+        """Yield why the ledger would be too slow: the target made us wait while all was prepared.
+
+        Args:
+            waited: For how many seconds.
+        """
+        section = self._at.link.config.gateway
+        if section is not None and waited > float(section.hold) / 2:
+            yield throttled(Side.TARGET, _PREPARING, waited).reason
+
+    def _of_way_back(self, asked: Promotion, name: LinkName | None) -> list[Reason]:
+        """Return why topics cannot go back whatever both clusters have.
+
+        Args:
+            asked: The request.
+            name: The link that would copy.
+        """
+        unknown = self._never_moved(asked) if asked.back else []
+        if asked.back and self._at.book.has_left:
+            return [Reason.of(ReasonCode.REVERT_LEFT)]
+        if unknown:
+            return [Reason.of(ReasonCode.REVERT_NOTHING, topic=each) for each in unknown]
+        return [Reason.of(ReasonCode.REVERT_NO_LINK)] if name is None else []
 
     def _never_moved(self, asked: Promotion) -> list[TopicName]:
         """Return the topics of a request that no gateway ever promoted."""
@@ -273,6 +305,7 @@ class Promoter:
             return replace(asked, state=PromotionStage.REFUSED.value, reasons=(first,))
         facts = at.fleet.facts()
         scope = group_scope(at, mirror, facts, asked.groups)
+        at.book.wait_until(None)
         known = [group for group, each in scope.groups.items() if each is not None]
         rights = lacking_rights(at.link, at.link, (), known)
         forbidden = tuple([*facts.forbidden, *scope.forbidden, *rights][:_MOST])

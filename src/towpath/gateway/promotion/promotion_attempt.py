@@ -88,6 +88,7 @@ class PromotionAttempt:
         section = self._at.link.config.gateway
         assert section is not None  # noqa: S101  # a gateway runs
         self._show()
+        self._book.wait_until(None)
         self._fleet.join(self._asked.name, sorted(self._scope.topics))
         self._reach(PromotionStep.BEGUN)
         self._near()
@@ -98,6 +99,7 @@ class PromotionAttempt:
         self._transactions.prepare()
         self._reach(PromotionStep.NEAR)
         self._began = time.monotonic()
+        self._book.wait_until(Deadline.after(MEMBERS))
         self._groups.gather()
         self._reach(PromotionStep.GATHERED)
         self._begin_hold(float(section.hold))
@@ -111,6 +113,7 @@ class PromotionAttempt:
         record = self._asked_in_time(lambda: self._record(ends))
         self._require_time("all was ready")
         decide(self._book, record, self._at.stop)
+        self._book.wait_until(None)
         self._at.call(lambda: self._at.part.moved(record))
         freed = time.monotonic()
         self._reach(PromotionStep.DECIDED)
@@ -182,6 +185,7 @@ class PromotionAttempt:
         """Note that producers are held from now on, and for how long they may be."""
         self._held, self._hold, self._budget = time.monotonic(), hold, Deadline.after(hold)
         self._fleet.patience = self._budget
+        self._book.wait_until(self._budget)
 
     def _drain(self) -> None:
         """Hold producers, and wait until all that went to brokers is answered."""

@@ -31,6 +31,9 @@ from towpath.runtime.user import this_user
 
 _ANSWER = 15.0
 """Seconds within which a gateway takes a request."""
+_THROTTLED = 30.0
+"""Seconds for which a target that throttles this command is waited for, before and after a gateway
+has its request: a promotion would fail by it."""
 _LOOK = 0.2
 _AGAIN = 1.0
 _TROUBLE = 60.0
@@ -105,9 +108,10 @@ def require_ledger(link: OpenLink) -> None:
     """Read the ledger; raise if there is none.
 
     Raises:
-        ClusterError: The target does not answer.
+        ClusterError: The target does not answer, or throttles this command for too long.
         LedgerError: The target has no ledger yet.
     """
+    link.ledger.wait_until(Deadline.after(_THROTTLED))
     link.look()
     if not link.ledger.usable():
         raise LedgerError(
@@ -154,6 +158,7 @@ def _followed(
         if silent.over:
             told(_NO_WORD)
             silent = Deadline.after(math.inf)
+        link.ledger.wait_until(Deadline.after(_THROTTLED))
         try:
             found = next(reversed(_new(link, found, _LOOK)), found)
         except ClusterError:

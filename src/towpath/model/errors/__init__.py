@@ -49,9 +49,10 @@
     ├── StepOutdatedError           3  a cluster is no longer as it was when a step was planned
     └── StoppedError                3  Ctrl-C or SIGTERM came before the end
 
-Others stand beside what raises them: two kinds of UnreachableError, SecurityError in
-`cluster/connect/login.py` and UnresolvedError in `cluster/connect/connection.py`; DevError (2) and
-its kinds in `dev/errors.py`; those of archives in `archive/errors/`, and of migrations to KRaft in
+Others stand beside what raises them: three kinds of UnreachableError, SecurityError in
+`cluster/connect/login.py`, UnresolvedError in `cluster/connect/connection.py` and ThrottledError in
+`cluster/connect/throttling.py`; DevError (2) and its kinds in
+`dev/errors.py`; those of archives in `archive/errors/`, and of migrations to KRaft in
 `kraft/errors/`.
 
 The number is the exit code; the stable `code` of each class stands in what `--output json` says.
