@@ -102,7 +102,7 @@ def text(rng: random.Random, size: int) -> bytes:
         elif kind < 0.8:
             made += bytes([rng.randrange(256)]) * rng.randrange(1, 300)
         else:
-            made += rng.randbytes(rng.randrange(1, 200))
+            made += rng.randbytes(rng.choice((rng.randrange(1, 200), rng.randrange(260, 700))))
     return bytes(made[:size])
 
 

@@ -42,6 +42,7 @@ Buffer: TypeAlias = "npt.NDArray[np.uint8]"
 Bytes: TypeAlias = "bytes | bytearray | memoryview | npt.NDArray[np.uint8]"
 
 _PLAIN = struct.Struct(">qiibIhiqqqhii")
+_CRC_AT, _SUMMED_AT = 17, 21
 _BEFORE_SIZE = 12
 """Bytes of base offset and length, which the length field does not count."""
 
@@ -109,19 +110,25 @@ def sealed(
         last_delta: Offset of the last record relative to the first. By default there are no holes.
         producer: Producer id, epoch, and the sequence of the first record, -1 for none.
     """
-    batch = bytearray(HEADER_SIZE + len(records))
+    size = HEADER_SIZE + len(records) - _BEFORE_SIZE
     last = count - 1 if last_delta is None else last_delta
-    _PLAIN.pack_into(
-        batch, 0, base_offset, len(batch) - _BEFORE_SIZE, -1, MAGIC, 0, attributes, last, *times,
-        *producer, count,
+    batch = bytearray(
+        _PLAIN.pack(
+            base_offset, size, -1, MAGIC, 0, attributes, last, *times, *producer, count
+        )
     )  # fmt: skip
-    batch[HEADER_SIZE:] = view(records)
-    return seal(batch)
+    # The checksum takes no memory that may change under it, but for that of arrays.
+    fixed = bytes(records) if isinstance(records, (bytearray, memoryview)) else records
+    crc = google_crc32c.extend(google_crc32c.value(bytes(batch[_SUMMED_AT:])), fixed)
+    struct.pack_into(">I", batch, _CRC_AT, crc)
+    batch += view(records)
+    return batch
 
 
 def seal(batch: bytearray) -> bytearray:
     """Write the correct checksum into `batch`, and return the batch."""
-    struct.pack_into(">I", batch, 17, google_crc32c.value(bytes(memoryview(batch)[21:])))
+    crc = google_crc32c.value(bytes(memoryview(batch)[_SUMMED_AT:]))
+    struct.pack_into(">I", batch, _CRC_AT, crc)
     return batch
 
 

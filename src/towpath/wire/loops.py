@@ -54,7 +54,7 @@ MODULES = (
     "splicing",
 )
 """The modules of this package with loops, which are compiled when the module is imported."""
-SELDOM = ("changing", "collecting", "row_loop", "digesting", "placing", "pages")
+SELDOM = ("changing", "kinds", "collecting", "row_loop", "digesting", "placing", "pages")
 """Further ones, which few links need; to compile them takes longer than all others together."""
 FIRST_TIME = (
     "note: this version runs for the first time here, so its loops over record bytes are compiled:"

@@ -20,6 +20,7 @@ from towpath.wire.batch import (
     LOG_APPEND_TIME,
     NO_END,
     Buffer,
+    Bytes,
     Table,
     sealed,
 )
@@ -132,7 +133,7 @@ def _as_it_is(source: OpenedBatches, first: int, end: int, most: int) -> Dense |
     offsets = np.array([(base, count)], np.int64)
     codec = attributes & CODEC_MASK
     records = source.data[start:stop]
-    packed = None
+    packed: Bytes | None = None
     if source.origin is not None and codec == LZ4 and start == 0:
         packed = spliced(source.origin, records)
     if packed is None:

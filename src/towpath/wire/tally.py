@@ -78,14 +78,15 @@ class OffsetTally:
     def by_kind(self) -> tuple[tuple[str, int], ...]:
         """Return the counts by kind, as in receipts, with rules of one name merged."""
         counts = Counter[str]()
-        if len(self.rows) == 1:  # most batches have one, and sorting takes a hundred times as long
+        if len(self.rows) == 1:  # as most batches have
             first, end, *what = self.rows[0].tolist()
             self._count(what, end - first, counts)
         elif self:
-            what, which = np.unique(self.rows[:, FATE:], axis=0, return_inverse=True)
-            records = np.bincount(which.ravel(), self.rows[:, END] - self.rows[:, FIRST])
-            for row, number in zip(what.tolist(), records.tolist(), strict=True):
-                self._count(row, int(number), counts)
+            # Its loop takes a moment to load, which a slice without changes does not need.
+            from towpath.wire.kinds import kinds_of  # noqa: PLC0415
+
+            for *what, records in kinds_of(self.rows, FATE):
+                self._count(what, records, counts)
         return tuple(sorted((+counts).items()))
 
     def _count(self, row: list[int], records: int, counts: Counter[str]) -> None:
