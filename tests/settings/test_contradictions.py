@@ -374,3 +374,14 @@ def test_every_contradiction_has_a_case(write: Write, monkeypatch: pytest.Monkey
         check(write(text_of(merged(FILES[kind], part))))
     untold = {each.__qualname__ for each in known.difference(told)}
     assert untold == ELSEWHERE
+
+
+def test_a_check_that_fails_by_itself_is_no_wrong_value(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(section: BaseModel) -> Iterator[Placed]:
+        yield from vars(section).missing  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(contradictions, "checks_of", lambda _: [broken])
+    with pytest.raises(AttributeError, match="missing"):
+        check(write(text_of(merged(FILES["link"], {"records": {"fill": -1}}))))

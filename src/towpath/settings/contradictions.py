@@ -60,8 +60,11 @@ def _decided(told: Iterable[Placed]) -> Iterator[Placed]:
     """Yield what is told until a value is read that is wrong."""
     try:
         yield from told
-    except AttributeError:
-        return
+    except AttributeError as error:
+        section = error.obj
+        is_gap = isinstance(section, BaseModel) and error.name in type(section).model_fields
+        if not (is_gap or section is _NOTHING):
+            raise
 
 
 class _Parts:
