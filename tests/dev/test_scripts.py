@@ -91,7 +91,7 @@ def tree_of(tmp_path: Path, check: str, tests: str) -> Path:
     (tree / "scripts").mkdir(parents=True)
     (tree / "tests").mkdir()
     (tree / ".venv" / "bin").mkdir(parents=True)
-    for name in ("test", "lib.sh"):
+    for name in ("test", "soak", "lib.sh"):
         shutil.copy(SCRIPTS / name, tree / "scripts" / name)
     programs = {"scripts/setup": "", "scripts/check": check, ".venv/bin/pytest": tests}
     for name, text in {**programs, ".venv/bin/python": ""}.items():
@@ -155,3 +155,12 @@ def test_what_is_new_is_warmed_up_before_the_first_test(tmp_path: Path) -> None:
     (tree / ".venv" / "bin" / "python").write_text(program)
     assert ended(tree / "scripts" / "test")[0] == 0
     assert cold.exists()
+
+
+@pytest.mark.parametrize("arguments", [("--promotions", "3"), ("3x",)])
+def test_rounds_of_promotions_wait_for_no_store(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    tree, asked = tree_of(tmp_path, "", ""), tmp_path / "asked"
+    (tree / ".venv" / "bin" / "python").write_text(f'#!/bin/bash\necho "$2" >> {asked}\n')
+    assert ended(tree / "scripts" / "soak", *arguments)[0] == 0
+    started = {each.split(".")[-2] for each in asked.read_text().split()}
+    assert started == ({"objects"} if arguments == ("3x",) else {"clients"})
