@@ -365,3 +365,38 @@ def test_groups_of_the_source_find_no_coordinator_while_it_is_away() -> None:
     assert old.own is not None
     told = FindCoordinatorResponse.decode(memoryview(old.own)[4:], version=2, header=True)
     assert told.error_code == 15
+
+
+def of_others() -> Routes:
+    """Return the routes of a gateway whose link another one has promoted topic `moved` beside."""
+    routes = Routes()
+    routes.of_others.links, routes.of_others.ids = {"moved": "other"}, {SOURCE_ID, TARGET_ID}
+    return routes
+
+
+def test_records_of_a_topic_that_another_link_has_promoted_are_sent_back() -> None:
+    routes = of_others()
+    found = step(routes, produce(["moved", "free"], 10), 9)
+    assert found is not None
+    assert places(found) == [AT_SOURCE]
+    assert found.join is not None
+    assert codes(bytes(found.join([None]))) == {"moved": 6, "free": 6}
+    assert routes.of_others.turned_back == {(SourceClient.name, "moved")}
+    alone = step(routes, produce(["moved"], 10), 9)
+    assert alone is not None
+    assert (alone.sends, codes(alone.own)) == ((), {"moved": 6})
+
+
+def test_topics_of_other_links_count_for_none_of_what_a_link_has_moved_itself() -> None:
+    routes = promoted()
+    routes.of_others.links = {"moved": "other"}
+    assert places(step(routes, produce(["moved"], 10), 9)) == [LEADER]
+    assert routes.is_elsewhere("moved", Cluster.SOURCE)
+    assert not routes.is_elsewhere("moved", Cluster.TARGET)
+
+
+def test_a_topic_that_another_link_has_promoted_is_not_read_where_it_was() -> None:
+    routes = of_others()
+    assert routes.is_elsewhere("moved", Cluster.SOURCE)
+    assert routes.is_id_elsewhere(SOURCE_ID, Cluster.SOURCE)
+    assert not routes.is_elsewhere("free", Cluster.SOURCE)

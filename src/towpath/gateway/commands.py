@@ -22,6 +22,7 @@ from towpath.gateway.relayed_nodes import shown
 from towpath.gateway.server import Behind, Gateway
 from towpath.ledger.link import OpenLink, open_link
 from towpath.metering.serving import served
+from towpath.model.amounts import shortened
 from towpath.runtime import log
 from towpath.runtime.log import LogLevel, LogWanted
 from towpath.settings import load
@@ -68,6 +69,11 @@ async def _serve(
     for number, node in gateway.nodes:
         at, real = address_text(node.shown), address_text(node.broker)
         out.print(line(f"  broker {shown(number)} at {at} is broker {number} at {real}"))
+    for by in sorted({*promotions.of_others.values()}):
+        names = shortened(
+            sorted(each for each, its in promotions.of_others.items() if its == by), 10
+        )
+        out.print(line(f"  link {by} has promoted {names}: clients of these belong to its gateway"))
     watch = None
     if gateway.routes.mirror is not None:
         watch = MirrorWatch(link.config, gateway, gateway.routes.mirror, stop)

@@ -20,6 +20,7 @@ _CODES = tuple(
     for code in (
         ReasonCode.PROMOTE_STRAY,
         ReasonCode.PROMOTE_GROUP_STRAY,
+        ReasonCode.PROMOTE_OTHER_LINK,
         ReasonCode.PROMOTE_OPEN,
         ReasonCode.PROMOTE_CONFIGS,
         ReasonCode.ERROR,

@@ -65,8 +65,9 @@ TROUBLES = counter(
     "towpath_gateway_troubles_total",
     "troubles",
     "What somebody must see to, by its code: `PROMOTE_STRAY`, `PROMOTE_GROUP_STRAY`,"
-    " `PROMOTE_OPEN`, `PROMOTE_CONFIGS`, `PROMOTE_TRANSACTIONS` for a transaction of two clusters"
-    " that was refused, or `ERROR` for a cluster that does not answer. Each has a line in the log.",
+    " `PROMOTE_OTHER_LINK`, `PROMOTE_OPEN`, `PROMOTE_CONFIGS`, `PROMOTE_TRANSACTIONS` for a"
+    " transaction of two clusters that was refused, or `ERROR` for a cluster that does not answer."
+    " Each has a line in the log.",
     labels=("code",),
 )
 AWAY = gauge(

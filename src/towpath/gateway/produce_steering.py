@@ -73,12 +73,17 @@ class ProduceSteering:
         routes, home = self._routes, client.home
         if not routes.held.isdisjoint(names):
             return None, False
-        if home.cluster is Cluster.SOURCE and routes.eras.keys().isdisjoint(names):
+        is_moved = any(name in routes.eras or name in routes.of_others for name in names)
+        if home.cluster is Cluster.SOURCE and not is_moved:
             return None, True
+        routes.of_others.turn_back(client.name, names)
         batches = produce_requests.batches(asked)
         codes: dict[Partition, int] = {}
         parts: dict[BrokerPlace, list[Partition]] = defaultdict(list)
         for place, batch in batches.items():
+            if routes.is_of_others(place[0]):
+                codes[place] = steering_answers.NOT_LEADER
+                continue
             verdict, to = self._judge(place, batch, home, asked.transactional_id)
             if verdict is not CutVerdict.SEND:
                 self._leaving.doubts(client.name)
@@ -128,6 +133,8 @@ class ProduceSteering:
             return False
         era = routes.eras.get(part.topic)
         if era is None:
+            if part.topic in routes.of_others:
+                return False
             return routes.writes_to(part.topic, part.partition, home) == home
         if era or part.topic not in routes.topics or home.cluster is not Cluster.TARGET:
             return False

@@ -16,6 +16,7 @@ from towpath.gateway.held_members import HeldMembers
 from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.seen_members import SeenMembers
 from towpath.gateway.topic_ids import TopicIds
+from towpath.gateway.topics_of_others import TopicsOfOthers
 from towpath.gateway.transaction_routes import TransactionRoutes
 from towpath.ledger.entries import Promoted, PromotedTopic
 from towpath.model.nouns import Side, TopicName, TopicPartition
@@ -85,6 +86,7 @@ class Routes:
         lease: Whether anything may be sent to brokers, while several gateways promote.
         mirror: The topics that are read from the target before they are promoted, `None` where the
             source serves them.
+        of_others: Topics that another link promoted: clients find them elsewhere.
     """
 
     held: frozenset[str] = frozenset()
@@ -117,12 +119,14 @@ class Routes:
     source_away: bool = False
     lease: GatewayLease = field(default_factory=GatewayLease)
     mirror: MirrorReads | None = None
+    of_others: TopicsOfOthers = field(default_factory=TopicsOfOthers)
 
     @property
     def moving(self) -> bool:
         """Whether any topic or group is moving, or has moved before."""
         held = self.held or self.transactions.hold
-        return bool(self.eras or self.gathering or self.rejoining or held or self.is_interrupted)
+        moves = self.eras or self.gathering or self.rejoining or held or self.is_interrupted
+        return bool(moves or self.of_others)
 
     def move(self, record: Promoted) -> None:
         """Apply a move of topics to the target, or back, once."""
@@ -173,7 +177,13 @@ class Routes:
         """Whether the other cluster serves a moved topic now."""
         if self.mirror is not None and self.mirror.returned:
             return (topic in self.mirror.returned) is (cluster is Cluster.TARGET)
+        if self.is_of_others(topic):
+            return cluster is Cluster.SOURCE
         return topic in self.eras and (topic in self.topics) is (cluster is Cluster.SOURCE)
+
+    def is_of_others(self, topic: str) -> bool:
+        """Whether another link has promoted a topic, and this one never."""
+        return topic in self.of_others and topic not in self.eras
 
     def name_of(self, topic_id: UUID) -> str:
         """Return the promoted topic with an id of either cluster, "" for none."""
@@ -182,7 +192,8 @@ class Routes:
     def is_id_elsewhere(self, topic_id: UUID, cluster: Cluster) -> bool:
         """Whether the other cluster serves the topic with this id of either cluster."""
         if cluster is Cluster.SOURCE:
-            return topic_id in self.source_ids or topic_id in self.target_ids
+            ours = topic_id in self.source_ids or topic_id in self.target_ids
+            return ours or topic_id in self.of_others.ids
         return topic_id in self.back_ids
 
     def undo(self) -> None:

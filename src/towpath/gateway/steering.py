@@ -126,7 +126,8 @@ class Steering:
             return NOTHING
         if routes.mirror is not None and not routes.eras:  # the source's leader gets most of it
             return NOTHING
-        part = partial(self._producing.passes, home=client.home) if routes.eras else None
+        moved = routes.eras or routes.of_others
+        part = partial(self._producing.passes, home=client.home) if moved else None
         return PassingRule(self._own.versions(Api.PRODUCE), part)
 
     def _opens(self, key: int) -> bool:
@@ -148,7 +149,7 @@ class Steering:
             frame = with_acks(bytearray(frame) if routes.held or routes.eras else frame, asked, 1)
         if routes.noted is not None:
             routes.noted |= produce_requests.producers(frame, asked.version)
-        if routes.held or routes.eras or routes.mirror is not None:
+        if routes.held or routes.eras or routes.of_others or routes.mirror is not None:
             step, passes = self._producing.step(frame, asked, client, silent=silent)
             if not passes:
                 return step

@@ -163,6 +163,10 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
             f"{counted(count, 'member')} of group {group} joined at the source after it had moved,"
             f" such as {member}; they read there what the group reads on the target"
         ),
+        ReasonCode.PROMOTE_OTHER_LINK: lambda topic, link, client: (
+            f"client {client} writes to topic {topic}, which link {link} has promoted, and the file"
+            f" of this gateway does not have; it waits: lead it to a gateway of link {link}"
+        ),
         ReasonCode.PROMOTE_OPEN: lambda text: f"the link may still write promoted topics: {text}",
         ReasonCode.PROMOTE_CONFIGS: lambda topic, configs, why: (
             f"topic {topic} has moved without configs that the link had held back, as {why}; set"

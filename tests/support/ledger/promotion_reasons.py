@@ -119,6 +119,10 @@ PROMOTIONS = {
     Reason.of(ReasonCode.PROMOTE_GROUP_BEHIND, group="readers", partition="orders-0", records=12): (
         "group readers has read 12 records of orders-0 at the source that the target lacks"
     ),
+    Reason.of(ReasonCode.PROMOTE_OTHER_LINK, topic="a", link="l", client="rdkafka at 10.0.0.1"): (
+        "client rdkafka at 10.0.0.1 writes to topic a, which link l has promoted, and the file of"
+        " this gateway does not have; it waits: lead it to a gateway of link l"
+    ),
     Reason.of(
         ReasonCode.PROMOTE_GROUP_STRAY, group="readers", count=1, member="app at /10.0.0.1"
     ): (

@@ -56,6 +56,8 @@ class GatewayEntries:
         signs: The gateways that were heard of, by name.
         promoted: What moved to the target and back, by the name of the request, in its order; by
             gateways of this link, and of earlier ones between the same clusters.
+        of_others: The last move of each topic that another link between the same clusters promoted,
+            and that the file of this one does not have; those that went back are left out.
         eras: How often topics went back to the source, through gateways of any link.
         replies: The last word of each other gateway that takes part in promotions.
         relayed: Transactional ids that came through gateways of this link.
@@ -69,6 +71,7 @@ class GatewayEntries:
         self.name = uuid.uuid4().hex[:16]
         self.signs: dict[str, GatewaySign] = {}
         self.promoted: dict[str, Promoted] = {}
+        self.of_others: dict[TopicName, Promoted] = {}
         self.eras: dict[TopicName, int] = {}
         self.replies: dict[str, GatewayReply] = {}
         self.relayed: dict[str, RelayedId] = {}
@@ -111,6 +114,11 @@ class GatewayEntries:
         """Take in that topics or groups moved."""
         if self._concerns(record):
             self.promoted[record.name] = record
+        elif self._is_between_ours(record.link):
+            names = [each.topic for each in record.topics]
+            for name in names:
+                self.of_others.pop(name, None)
+            self.of_others |= {} if record.back else dict.fromkeys(names, record)
         for each in record.topics:
             era = each.era + record.back
             self.eras[each.topic] = max(era, self.eras.get(each.topic, 0))

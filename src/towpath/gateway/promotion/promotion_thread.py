@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from towpath.gateway.gateway_counts import MoveCounts
@@ -27,6 +27,7 @@ from towpath.ledger.entries import Promotion
 from towpath.ledger.link import OpenLink
 from towpath.model.errors import ConfigError, ConfigProblem, LedgerError, TowpathError
 from towpath.model.foreign import foreign
+from towpath.model.nouns import TopicName
 from towpath.model.reasons import Reason, ReasonCode, sentence
 from towpath.runtime import log
 from towpath.runtime.clock import now_ms
@@ -112,6 +113,11 @@ class PromotionThread:
         )
         raise ConfigError((ConfigProblem("gateway.reads", why),))
 
+    @property
+    def of_others(self) -> Mapping[TopicName, str]:
+        """The topics that other links promoted, and these links."""
+        return {name: record.link for name, record in self._book.of_others.items()}
+
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start the thread."""
         self._at.in_loop = loop.call_soon_threadsafe
@@ -146,6 +152,7 @@ class PromotionThread:
                     self._viewed = time.monotonic()
                     self._relayed.note()
                     self._promoter.pulse()
+                    self._tell(self._promoter.turned_back())
                     self._tell(self._promoter.refresh())
                     self._do_waiting()
             except UndecidedError:  # the gateway ends, and the next one tells
