@@ -95,7 +95,7 @@ metrics:
     file_output_path: ""
   mapping: ""
 tracer: {none: {}}
-shutdown_delay: 0s
+shutdown_delay: ""
 shutdown_timeout: 20s
 """
 

@@ -233,7 +233,7 @@ REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
         f"{OUT}.topic: asks for @schema_registry_version; a name is made of @kafka_topic",
     ),
     "one name for all": (
-        {},
+        {"topics": "[a, b]"},
         {"topic": "all"},
         f"{OUT}.topic: would give everything one name; use ${{! @kafka_topic }}",
     ),
@@ -309,6 +309,7 @@ def test_what_is_wrong_is_told_where_it_stands(tmp_path: Path, case: str) -> Non
 
 
 ABOUT_ONE_FIELD = (
+    {"both ways to name topics", "one name for all"},
     {"both ways to name topics", "no topics"},
     {"both ways to name topics", "what is excluded from no patterns"},
     {"both ways to name topics", "partitions"},
@@ -335,7 +336,7 @@ def test_no_problem_hides_another_one(tmp_path: Path, case: str) -> None:
     [
         (
             {"seed_brokers": "", "start_offset": "committed", "consumer_group": '""'},
-            {"seed_brokers": "", "topic": "all"},
+            {"seed_brokers": "", "topic": "x${! @kafka_partition }"},
             ["input.redpanda_migrator.seed_brokers", "input.redpanda_migrator.start_offset",
              "output.redpanda_migrator.seed_brokers", "output.redpanda_migrator.topic"],
         ),
@@ -460,7 +461,8 @@ def test_files_of_ours_are_not_taken_for_connects(tmp_path: Path) -> None:
 
 def test_what_no_link_can_do_is_told_beside_all_other_problems(tmp_path: Path) -> None:
     outs = {"topic": "all_in_one", "max_in_flight": "many"}
-    path = written(tmp_path, {"rack_id": "[1]", "seed_brokers": '["${NOWHERE_SET}"]'}, outs)
+    ins = {"rack_id": "[1]", "seed_brokers": '["${NOWHERE_SET}"]', "topics": "[a, b]"}
+    path = written(tmp_path, ins, outs)
     said = [each.sentence for each in check(path)]
     assert any("rack_id" in each for each in said), said
     assert any("max_in_flight" in each for each in said), said

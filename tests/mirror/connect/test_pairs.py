@@ -133,10 +133,10 @@ WRONG = {
         {f"{INPUTS}[1].redpanda_migrator.topics: is required, or else regexp_topics_include"},
     ),
     "what only a translation finds": (
-        ("us_${! @kafka_topic }", "us"),
+        ("us_${! @kafka_topic }", "us_${! @kafka_partition }"),
         {
-            f"{OUTPUTS}[0].redpanda_migrator.topic: would give everything one name; use"
-            " ${! @kafka_topic }"
+            f"{OUTPUTS}[0].redpanda_migrator.topic: asks for @kafka_partition; a name is made of"
+            " @kafka_topic"
         },
     ),
 }

@@ -51,6 +51,13 @@ def test_names_with_a_prefix(tmp_path: Path) -> None:
     assert tree_of(tmp_path, text)["topics"]["rename"] == "prod_{topic}"
 
 
+@pytest.mark.parametrize("topics", ["topics: [orders]", 'regexp_topics_include: ["^orders$"]'])
+def test_one_topic_may_get_a_name_of_its_own(tmp_path: Path, topics: str) -> None:
+    text = BASIC.replace('topics: ["orders", "payments"]', topics)
+    made = tree_of(tmp_path, text.replace("${! @kafka_topic }", "orders_v2"))
+    assert made["topics"]["rename"] == "orders_v2"
+
+
 def test_names_made_by_an_expression(tmp_path: Path) -> None:
     text = BASIC.replace("${! @kafka_topic }", '\'${! @kafka_topic.replace_all(".", "-") }\'')
     made = tree_of(tmp_path, text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, model_validator
 
@@ -81,7 +81,7 @@ class ConnectFile(Section):
     metrics: Metrics = Metrics.model_construct()
     logger: Logger = Logger.model_construct()
     http: Http = Http.model_construct()
-    shutdown_delay: GoDuration = 0.0
+    shutdown_delay: GoDuration | Literal[""] = 0.0
     shutdown_timeout: GoDuration = 20.0
 
     @model_validator(mode="before")

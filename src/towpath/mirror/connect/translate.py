@@ -122,7 +122,8 @@ class _Maker:
             if name == _VERSION and metadata == _SUBJECT:
                 why = "versions of a subject stay together, or compatibility would mean nothing"
             self._problems.append(Placed(place, f"asks for {shown}; {why}"))
-        if not template.metadata and not template.reads_content:
+        for_one = metadata == _TOPIC and len(self._in.topics) <= 1  # a plan tells of more
+        if not (template.metadata or template.reads_content or for_one):
             why = f"would give everything one name; use ${{! @{metadata} }}"
             self._problems.append(Placed(place, why))
         if template.parts == (MetadataOf(metadata),):
