@@ -56,6 +56,17 @@ def test_what_redpanda_connect_serves_is_there_too() -> None:
         assert json.loads(get(address, "/version")[1]) == {"version": __version__}
 
 
+def test_everything_is_served_below_a_root_as_well() -> None:
+    [port] = ports.reserve(1)
+    address = f"127.0.0.1:{port}"
+    with MetricsServer(("127.0.0.1", port), LinkMeter(), measure, root="/benthos"):
+        for path in ("/ping", "/benthos/ping"):
+            assert get(address, path) == (200, "pong\n")
+        assert get(address, "/benthos/metrics")[1].startswith("# HELP")
+        for path in ("/benthos", "/benthosping", "/benthos/benthos/ping", "/other/ping"):
+            assert get(address, path)[0] == 404
+
+
 def test_metrics_and_ready_and_nothing_else(capfd: pytest.CaptureFixture[str]) -> None:
     meter = LinkMeter()
     with served(meter) as address:

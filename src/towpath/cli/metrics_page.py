@@ -24,7 +24,9 @@ as long as it runs:
 | `/metrics` | all metrics, in the text format of Prometheus |
 | `/live` | 200; 503 when the main loop of the run has stood still for {STALLED:.0f} s |
 | `/ready` | 200 once both clusters were looked at, 503 before |
+| `/ping`, `/version`, `/stats` | `pong`; the version as JSON; as `/metrics` |
 
+With `root_path: /towpath`, the same is served below `/towpath` as well.
 Restart a run whose `/live` answers 503 or nothing. A cluster that is away does not stop the loop.
 Nothing else is served. There is no login, and topic names can be read: keep the address on loopback
 or in a network of your own. If the address cannot be listened on, `run` ends with 2 before it

@@ -50,18 +50,24 @@ class MetricsServer:
         meter: Tells whether the run is alive.
         measure: Yields every metric, for each scrape anew.
         key: What names the address in the file.
+        root: The path below which everything is served as well, "" for none.
 
     Raises:
         ConfigError: The address cannot be listened on.
     """
 
     def __init__(
-        self, address: tuple[str, int], meter: Measured, measure: Measure, key: str = KEY
+        self,
+        address: tuple[str, int],
+        meter: Measured,
+        measure: Measure,
+        key: str = KEY,
+        root: str = "",
     ) -> None:
         registry = CollectorRegistry()
         registry.register(MeasurementCollector(measure))
         try:
-            self._server = _Server(address, meter, registry)
+            self._server = _Server(address, meter, registry, root)
         except OSError as error:
             raise ConfigError((ConfigProblem(key, _sentence(address, error)),)) from error
         self._thread = threading.Thread(
@@ -90,9 +96,9 @@ class _Server(ThreadingTCPServer):
     daemon_threads = False
 
     def __init__(
-        self, address: tuple[str, int], meter: Measured, registry: CollectorRegistry
+        self, address: tuple[str, int], meter: Measured, registry: CollectorRegistry, root: str
     ) -> None:
-        self.meter, self.registry = meter, registry
+        self.meter, self.registry, self.root = meter, registry, root
         self._open: set[Any] = set()
         family, _, _, _, there = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
         self.address_family = family
@@ -123,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
             super().handle()
 
     def do_GET(self) -> None:
-        match self.path.partition("?")[0]:
+        match self.path.partition("?")[0].removeprefix(self.server.root):
             case "/metrics" | "/stats":  # the second one is Redpanda Connect's
                 self._answer(generate_latest(self.server.registry), CONTENT_TYPE_PLAIN_0_0_4)
             case "/live" if self.server.meter.idle < STALLED:

@@ -15,6 +15,7 @@ def served(
     meter: Measured,
     measure: Callable[[], Iterable[Measurement]],
     *,
+    root: str = "",
     key: str = "metrics.listen",
 ) -> Iterator[None]:
     """Serve metrics for Prometheus, within the context.
@@ -23,6 +24,7 @@ def served(
         address: Host and port to listen on; `None` where the file asks for no metrics.
         meter: Tells whether the command is alive.
         measure: Yields every metric, for each scrape anew.
+        root: The path below which everything is served as well, "" for none.
         key: What names the address in the file.
 
     Raises:
@@ -34,5 +36,5 @@ def served(
     # Importing prometheus-client takes a tenth of a second, and not every command needs it.
     from towpath.metering.server import MetricsServer  # noqa: PLC0415
 
-    with MetricsServer(address, meter, measure, key):
+    with MetricsServer(address, meter, measure, key, root):
         yield

@@ -76,7 +76,7 @@ def test_each_pair_has_a_server_of_its_own(tmp_path: Path) -> None:
     path = written(tmp_path)
     wish(ConnectWishes(pair="us"))
     made = translation(examine(path))
-    assert made.tree["metrics"] == {"listen": "127.0.0.1:4196"}
+    assert made.tree["metrics"] == {"listen": "127.0.0.1:4196", "root_path": "/benthos"}
     assert "metrics and health of this pair are served at port 4196" in made.notes
     wish(ConnectWishes())
     assert any(note.startswith("pair us: metrics and health") for note in notes(path))

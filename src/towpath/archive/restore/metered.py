@@ -50,7 +50,7 @@ def telling_restore(name: str, tasks: Sequence[RestoreTask], show: Show) -> Iter
         meter.tell(reading(progress, regions))
         show(progress)
 
-    with served(config.address, meter, lambda: measured(meter, about)):
+    with served(config.address, meter, lambda: measured(meter, about), root=config.root_path):
         yield shown
 
 

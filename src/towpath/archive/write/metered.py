@@ -29,7 +29,12 @@ def telling_archive(config: ArchiveConfig) -> Iterator[ArchiveMeter]:
     about = AboutArchive(
         __version__, config.archive, config.region, config.metrics.detail, tuple(ArchiveRowState)
     )
-    with served(config.metrics.address, meter, lambda: measured(meter.read(), about)):
+    with served(
+        config.metrics.address,
+        meter,
+        lambda: measured(meter.read(), about),
+        root=config.metrics.root_path,
+    ):
         yield meter
 
 

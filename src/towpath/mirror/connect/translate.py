@@ -209,7 +209,9 @@ class _Maker:
         if self._number and port.isdecimal():  # a server of its own for each pair
             port = str(int(port) + self._number)
             self._notes.append(f"metrics and health of this pair are served at port {port}")
-        return {"listen": f"{host or _ANY}:{port}"}
+        listen = {"listen": f"{host or _ANY}:{port}"}
+        root = file.http.root_path.strip("/")
+        return listen | ({"root_path": f"/{root}"} if root else {})
 
     def _changes(self) -> list[dict[str, Any]] | None:
         made: dict[str, Any] = {}

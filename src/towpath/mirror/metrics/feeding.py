@@ -40,7 +40,12 @@ def telling(config: LinkConfig) -> Iterator[LinkMeter]:
     about = About(
         __version__, config.link, config.metrics.detail, tuple(State), (*Cause, _FAILED_STEP)
     )
-    with served(config.metrics.address, meter, lambda: measured(meter.read(), about)):
+    with served(
+        config.metrics.address,
+        meter,
+        lambda: measured(meter.read(), about),
+        root=config.metrics.root_path,
+    ):
         yield meter
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -9,6 +10,14 @@ from pydantic import AfterValidator, Field
 from towpath.model.nouns import Detail
 from towpath.settings.address import host_and_port, listen_address
 from towpath.settings.shape import Section
+
+_ROOT = re.compile(r"(/[\w.~-]+)*")
+
+
+def _root_path(text: str) -> str:
+    if not _ROOT.fullmatch(text):
+        raise ValueError("must be a path such as /towpath: parts of letters, digits, or ._~-")
+    return text
 
 
 class MetricsConfig(Section):
@@ -18,6 +27,11 @@ class MetricsConfig(Section):
         None,
         description="HOST:PORT where `towpath run` serves its metrics under `/metrics`, such as"
         " `127.0.0.1:9404`. Default: not served. Anyone who can connect can read topic names.",
+    )
+    root_path: Annotated[str, AfterValidator(_root_path)] = Field(
+        "",
+        description="Path such as `/towpath` below which everything is served as well, for a proxy"
+        " that other services share. Default: none.",
     )
     detail: Detail = Field(
         Detail.AUTO,
