@@ -30,6 +30,19 @@ from towpath.model.nouns import ClusterId, LinkName, TopicId, TopicName, TopicPa
 
 
 @dataclass(frozen=True, slots=True)
+class QueryCuts:
+    """The cutovers of a topic into which a link writes through a query.
+
+    Attributes:
+        cuts: The last cutover of each partition, by number.
+        since: How many records the link has written since.
+    """
+
+    cuts: Mapping[int, Cut]
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
 class MirrorOrigin:
     """The link and source topic that a mirror topic comes from.
 
@@ -42,6 +55,7 @@ class MirrorOrigin:
         by: What the ledger knows of all links that mirrored it from that cluster, without runs.
         running: Those of these links that seem to run now.
         others: Its origins in other clusters, if links bring it from several.
+        query: Its cutovers, if records go through a query; `None` for links that copy.
     """
 
     link: LinkName
@@ -51,6 +65,7 @@ class MirrorOrigin:
     by: tuple[LinkBooks, ...] = ()
     running: frozenset[LinkName] = frozenset()
     others: tuple[MirrorOrigin, ...] = ()
+    query: QueryCuts | None = None
 
     def of(self, cluster: ClusterId, topic: TopicName) -> MirrorOrigin:
         """Return the origin that is a topic of a cluster, if any is, else the last one."""

@@ -13,8 +13,8 @@ from towpath.cluster.admin import Admin
 from towpath.cluster.data.client import Client
 from towpath.ledger.books import LinkBooks
 from towpath.ledger.entries import Cut
-from towpath.ledger.origins import MirrorOrigin, MirrorOrigins, mirror_origins
-from towpath.model.errors import ClusterError, LedgerError
+from towpath.ledger.origins import MirrorOrigin, MirrorOrigins
+from towpath.ledger.transformed import PositionsTopic, TransformedPosition
 from towpath.model.findings import Cause, Note, Problem
 from towpath.model.nouns import (
     ClusterId,
@@ -27,7 +27,7 @@ from towpath.model.nouns import (
 from towpath.settings import LinkConfig, StartAt
 from towpath.topics.observed import ObservedTopics, Topic
 from towpath.topics.told_apart import first_alone, has_written, marks, provenances
-from towpath.topics.ways_back import WayBack, way_back
+from towpath.topics.ways_back import WayBack, way_back, way_back_of_query
 
 
 def without_circles(
@@ -51,7 +51,9 @@ def without_circles(
     """
     if isinstance(known, Note):
         return replace(seen, notes=(*seen.notes, known))
-    circles = _Circles(seen, config, target.cluster.id() if known else ClusterId(""), books)
+    cluster = target.cluster.id() if known else ClusterId("")
+    positions = _positions(config, target) if known else {}
+    circles = _Circles(seen, config, cluster, books, positions)
     for topic in seen.source:
         origin = known.get((topic.name, topic.id))
         if origin is not None:
@@ -65,6 +67,14 @@ def without_circles(
     )
 
 
+def _positions(config: LinkConfig, target: Admin) -> Mapping[TopicPartition, TransformedPosition]:
+    """Return where a link with a query stands; none for others."""
+    if config.transforms is None:
+        return {}
+    with Client(config.target, Side.TARGET, target) as client:
+        return PositionsTopic(target, client, config.link).seen()
+
+
 @dataclass
 class _Circles:
     """Collects notes and problems about source topics that are mirror topics."""
@@ -73,6 +83,8 @@ class _Circles:
     config: LinkConfig
     cluster: ClusterId
     books: LinkBooks
+    positions: Mapping[TopicPartition, TransformedPosition] = field(default_factory=dict)
+    """Those of a link with a query, which opens no partition."""
     notes: list[Note] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     begins: dict[TopicPartition, SourceOffset] = field(default_factory=dict)
@@ -88,6 +100,10 @@ class _Circles:
         origin = origin.of(self.cluster, name)
         if (origin.cluster, origin.topic) != (self.cluster, name):
             self._note(topic, origin, _FURTHER)
+        elif origin.query is not None and origin.runs:
+            self._refuse(topic, origin, _CIRCLE)
+        elif origin.query is not None:
+            self._judge_closed(topic, origin, way_back_of_query(topic, origin.link, origin.query))
         elif self.config.topics.twin is not None:
             self._judge_twin(topic, origin, self.config.topics.twin)
         else:
@@ -196,9 +212,12 @@ class _Circles:
             self._note(topic, origin, _STOPPED)
 
     def _standing(self, topic: Topic) -> dict[int, SourceOffset]:
-        """Return where this link goes on in partitions that it has opened."""
-        found = {}
+        """Return where this link goes on in partitions that it has opened, or read."""
+        found: dict[int, SourceOffset] = {}
         for number in range(topic.partitions):
+            position = self.positions.get(TopicPartition(topic.name, number))
+            if position is not None and position.topic_id == topic.id:
+                found[number] = SourceOffset(position.end)
             known = self.books.of(TopicPartition(topic.name, number))
             if known.opened is not None and known.opened.source_topic_id == topic.id:
                 receipt = known.receipt
@@ -296,13 +315,3 @@ _AGAIN = (
 _BEFORE = "what stands before it came from the target"
 _STOPPED = "that link does not run now; if both ran, each record would be copied again and again"
 _FURTHER = "no link may copy these records back to that cluster under their first name"
-
-
-def origins(config: LinkConfig, source: Admin) -> MirrorOrigins | Note:
-    """Return the source topics that are mirror topics, or a note on why that is unknown."""
-    try:
-        with Client(config.source, Side.SOURCE, source) as client:
-            return mirror_origins(source, client)
-    except (ClusterError, LedgerError) as error:
-        text = f"it is not known which topics are mirror topics of other links: {error}"
-        return Note("source", text)

@@ -28,7 +28,7 @@ from towpath.plan.subject import (
 from towpath.settings import LinkConfig
 from towpath.topics.advice import own_and_tools, unmatched_expressions
 from towpath.topics.apply import apply_all, present, settled
-from towpath.topics.circles import origins, without_circles
+from towpath.topics.circles import without_circles
 from towpath.topics.diff import diff
 from towpath.topics.drift import refusing
 from towpath.topics.foresight import NOTHING, Foresight
@@ -37,6 +37,7 @@ from towpath.topics.gate import ReleaseGate
 from towpath.topics.held_back_logs import look_at_older_times
 from towpath.topics.held_back_logs import look_at_withheld_logs as look_at_retention
 from towpath.topics.holds import HeldTopic, after, caused, held_back, outdated_release
+from towpath.topics.known_origins import origins
 from towpath.topics.literals import beyond_names
 from towpath.topics.observe import look_at_source, observe
 from towpath.topics.observed import ObservedTopics, SourceTopics, Topic

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from towpath.ledger.books import LinkBooks, PartitionBooks
 from towpath.ledger.entries import Cut
-from towpath.ledger.origins import mirrored
+from towpath.ledger.origins import QueryCuts, mirrored
 from towpath.model.amounts import counted
 from towpath.model.nouns import LinkName, SourceOffset, TopicId
 from towpath.runtime.clock import readable
@@ -78,6 +78,27 @@ def way_back(mirror: Topic, source: TopicId | None, by: Sequence[LinkBooks]) -> 
     }
     more = f", and {len(unsure) - 1} more" if len(unsure) > 1 else ""
     return WayBack(cuts, reached, begins, f"{unsure[0]}{more}" if unsure else "")
+
+
+def way_back_of_query(mirror: Topic, link: LinkName, known: QueryCuts) -> WayBack:
+    """Return the part that a link back may copy of a topic that is made by a query.
+
+    Args:
+        mirror: The topic.
+        link: The link whose query makes it.
+        known: Its cutovers.
+    """
+    begins = {
+        n: SourceOffset(known.cuts[n].target_end if n in known.cuts else 0)
+        for n in range(mirror.partitions)
+    }
+    unsure = ""
+    if known.cuts and known.since > 0:
+        unsure = (
+            f"link {link} wrote {counted(known.since, 'record')} since its cutover, and these lie"
+            " among those of the clients"
+        )
+    return WayBack(known.cuts, {}, begins, unsure)
 
 
 def _mixed(link: LinkName, number: int, books: PartitionBooks, cut: Cut) -> Iterator[str]:

@@ -75,7 +75,7 @@ def cuts_through_query(
                 producer_id=Cut.THROUGH_QUERY,
                 source_end=SourceOffset(row.source_end if row is not None else 0),
                 target_end=kept,
-                records=row.records if row is not None else 0,
+                records=before.records if before is not None else row.records if row else 0,
                 at=at,
             )
         )

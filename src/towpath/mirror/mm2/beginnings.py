@@ -33,8 +33,9 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.plan.lease import Lease, require_free
 from towpath.runtime.clock import now_ms
 from towpath.settings import LinkConfig, OffsetsPolicy
-from towpath.topics.circles import origins, without_circles
+from towpath.topics.circles import without_circles
 from towpath.topics.diff import diff
+from towpath.topics.known_origins import origins
 from towpath.topics.observe import observe
 from towpath.topics.observed import Topic
 from towpath.topics.other_writers import without_taken

@@ -30,9 +30,10 @@ from towpath.model.nouns import (
 from towpath.records.source.beginnings import PATIENCE, find_starts
 from towpath.records.work import EARLIEST, UNKNOWN, Assignment, Beginning, CopySlice
 from towpath.settings import LinkConfig, OffsetsPolicy
-from towpath.topics.circles import origins, without_circles
+from towpath.topics.circles import without_circles
 from towpath.topics.configs import final_policy, largest_batch, stamps_itself
 from towpath.topics.diff import diff
+from towpath.topics.known_origins import origins
 from towpath.topics.markers import markers
 from towpath.topics.observe import observe
 from towpath.topics.observed import ObservedTopics, Topic

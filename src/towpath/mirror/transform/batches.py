@@ -14,7 +14,7 @@ from typing import Any
 from towpath.cluster.admin.transactions import ProducerEpoch
 from towpath.ledger.link import OpenLink
 from towpath.ledger.transformed import PositionsTopic, TransformedPosition, transactional_id
-from towpath.mirror.plan.starts import beginnings, first_look, looks_first
+from towpath.mirror.plan.starts import Offsets, beginnings, first_look, looks_first
 from towpath.mirror.status.partition_status import PartitionStatus
 from towpath.mirror.transform.frames import range_of
 from towpath.model.nouns import SourceOffset, TopicId, TopicName, TopicPartition
@@ -48,10 +48,15 @@ class BatchPlanner:
         link: The link.
         positions: Its positions.
         wanted: How its records go through Spark.
+
+    Attributes:
+        begins: Where partitions begin that a link in the other direction has cut over, whatever
+            the file says.
     """
 
     def __init__(self, link: OpenLink, positions: PositionsTopic, wanted: TransformConfig) -> None:
         self._link, self._positions, self._wanted = link, positions, wanted
+        self.begins: Offsets = {}
         self._given: set[TopicPartition] = set()
         """Partitions of the batch before: a task that failed may have left its transaction open,
         which holds back the positions of all."""
@@ -132,9 +137,8 @@ class BatchPlanner:
         """Return where partitions begin, or their positions."""
         link = self._link
         fresh = {tp: ids[tp.topic] for tp in rows if tp not in known}
-        found = find_starts(
-            link.source, beginnings(link.config.records, link.source, link.books, fresh)
-        )
+        asked = beginnings(link.config.records, link.source, link.books, fresh, self.begins)
+        found = find_starts(link.source, asked)
         for tp, at in known.items():
             found[tp] = SourceOffset(at.end)
         return found

@@ -336,5 +336,6 @@ class _Transforming(LinkRun):
         self.progress.topics = made
         if made.found is not None:
             self._shape = shape_of(self._link.config, made.found)
-            names = made.found.of(TOPICS).found.topics
+            topics = made.found.of(TOPICS)
+            self._planner.begins, names = topics.seen.topics.begins, topics.found.topics
             self._names = {str(here): str(there) for here, there in names.items()}
