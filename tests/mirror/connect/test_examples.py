@@ -56,11 +56,14 @@ def filled(
     return written
 
 
-def test_each_example_is_planned_as_it_is_and_as_converted(
-    filled: Callable[[str], tuple[Path, str, LocalRegistry, LocalRegistry]], here: Here
+def test_each_example_is_run_as_it_is_and_as_converted(
+    filled: Callable[[str], tuple[Path, str, LocalRegistry, LocalRegistry]],
+    source: LocalCluster,
+    target: LocalCluster,
+    here: Here,
 ) -> None:
     for name in EXAMPLES:
-        path, _, _, _ = filled(name)
+        path, topic, ours, theirs = filled(name)
         plan = here("plan", str(path), "--output", "json")
         assert plan.code == 0, (name, plan.said)
         into = path.with_suffix(".link.yaml")
@@ -70,6 +73,17 @@ def test_each_example_is_planned_as_it_is_and_as_converted(
         again = here("plan", str(into), "--output", "json")
         assert again.code == 0, (name, again.said)
         assert again.json["steps"] == plan.json["steps"], name
+        for file, count in ((path, 6), (into, 8)):  # one link, which goes on where it stood
+            run = here.run(str(file), "--until-caught-up", "--output", "json")
+            assert run.code == 0, (name, run.said)
+            assert run.json["records"] == (6 if file == path else 2), name
+            mirror = plan.json["topics"][topic]
+            copies = consume(target.bootstrap, mirror, range(2))
+            assert len(copies) == count, name
+            produce(source.bootstrap, topic, [Record(b"k", b"plain", partition=n) for n in (0, 1)])
+        if "schema_registry" in whole(EXAMPLES[name][0])["output"]["redpanda_migrator"]:
+            texts = {each.version(f"{topic}-value")["schema"] for each in (ours, theirs)}
+            assert len(texts) == 1, name
 
 
 def test_serverless_mode_copies_what_such_a_target_takes(
