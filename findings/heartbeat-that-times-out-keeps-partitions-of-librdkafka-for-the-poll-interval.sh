@@ -34,29 +34,15 @@ cat > probe.py <<'PROBE'
 import socket
 import struct
 import sys
-import threading
 import time
 
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, NewTopic
+from relay import relay
 
 BROKER, RELAY = (("127.0.0.1", int(port)) for port in sys.argv[1:])
 HEARTBEAT, POLL, TIMEOUT = 68, 40, 5
 lost = {"how": "", "done": False}
-
-
-def frame(connection: socket.socket) -> bytes:
-    return exactly(connection, struct.unpack(">i", exactly(connection, 4))[0])
-
-
-def exactly(connection: socket.socket, size: int) -> bytes:
-    found = b""
-    while len(found) < size:
-        part = connection.recv(size - len(found))
-        if not part:
-            raise ConnectionError
-        found += part
-    return found
 
 
 def assigns(answer: bytes) -> bool:
@@ -67,32 +53,16 @@ def assigns(answer: bytes) -> bool:
     return struct.unpack_from(">b", answer, at + 8)[0] == 1
 
 
-def serve(client: socket.socket) -> None:
-    broker = socket.create_connection(BROKER)
-    try:
-        while True:
-            asked = frame(client)
-            key, _, _, size = struct.unpack_from(">hhih", asked)
-            broker.sendall(struct.pack(">i", len(asked)) + asked)
-            answer = frame(broker)
-            if key == HEARTBEAT and asked[10 : 10 + size] == b"first" and lost["how"]:
-                if not lost["done"] and assigns(answer):
-                    lost["done"] = True
-                    if lost["how"] == "ends":
-                        return
-                    continue
-            client.sendall(struct.pack(">i", len(answer)) + answer)
-    except OSError:
-        pass
-    finally:
-        client.close()
-        broker.close()
-
-
-def listen() -> None:
-    server = socket.create_server(RELAY)
-    while True:
-        threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
+def answered(asked: bytes, answer: bytes) -> bytes | None:
+    """Keep back one answer to a heartbeat of the first member."""
+    key, _, _, size = struct.unpack_from(">hhih", asked)
+    is_first = key == HEARTBEAT and asked[10 : 10 + size] == b"first"
+    if not (is_first and lost["how"]) or lost["done"] or not assigns(answer):
+        return answer
+    lost["done"] = True
+    if lost["how"] == "ends":
+        raise ConnectionError
+    return None
 
 
 def member(group: str, name: str) -> Consumer:
@@ -126,7 +96,7 @@ def seconds_until_shared(how: str) -> float:
     return took
 
 
-threading.Thread(target=listen, daemon=True).start()
+relay(socket.create_server(RELAY), BROKER, answered)
 admin = AdminClient({"bootstrap.servers": f"{RELAY[0]}:{RELAY[1]}", "log_level": 0})
 until = time.monotonic() + 60
 while True:

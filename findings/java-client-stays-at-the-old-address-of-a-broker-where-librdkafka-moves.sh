@@ -76,8 +76,10 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
 import time
+from functools import partial
+
+from relay import relay
 
 BROKER = "127.0.0.1", int(sys.argv[1])
 PRODUCE, METADATA = 0, 3
@@ -86,45 +88,15 @@ counts: dict[int, int] = {}
 shown = 0
 
 
-def exactly(connection: socket.socket, size: int) -> bytes:
-    found = b""
-    while len(found) < size:
-        part = connection.recv(size - len(found))
-        if not part:
-            raise ConnectionError
-        found += part
-    return found
-
-
-def frame(connection: socket.socket) -> bytes:
-    return exactly(connection, struct.unpack(">i", exactly(connection, 4))[0])
-
-
-def serve(client: socket.socket, port: int) -> None:
-    broker = socket.create_connection(BROKER)
-    try:
-        while True:
-            asked = frame(client)
-            key = struct.unpack_from(">h", asked)[0]
-            counts[port] = counts.get(port, 0) + (key == PRODUCE)
-            broker.sendall(struct.pack(">i", len(asked)) + asked)
-            answer = frame(broker)
-            if key == METADATA:  # the port of the only broker stands behind its host
-                told = b"127.0.0.1" + struct.pack(">i", BROKER[1])
-                assert told in answer
-                answer = answer.replace(told, b"127.0.0.1" + struct.pack(">i", shown))
-            client.sendall(struct.pack(">i", len(answer)) + answer)
-    except OSError:
-        pass
-    finally:
-        client.close()
-        broker.close()
-
-
-def listen(server: socket.socket) -> None:
-    while True:
-        client, _ = server.accept()
-        threading.Thread(target=serve, args=(client, server.getsockname()[1]), daemon=True).start()
+def answered(port: int, asked: bytes, answer: bytes) -> bytes:
+    """Count what is produced at an address; show the present one in Metadata."""
+    key = struct.unpack_from(">h", asked)[0]
+    counts[port] = counts.get(port, 0) + (key == PRODUCE)
+    if key != METADATA:
+        return answer
+    told = b"127.0.0.1" + struct.pack(">i", BROKER[1])  # the port stands behind the host
+    assert told in answer
+    return answer.replace(told, b"127.0.0.1" + struct.pack(">i", shown))
 
 
 def free() -> socket.socket:
@@ -147,10 +119,10 @@ def waited(what, seconds: float) -> bool:  # noqa: ANN001
     return bool(what())
 
 
-old, new = free(), free()
-for each in (old, new):
-    threading.Thread(target=listen, args=(each,), daemon=True).start()
-before, after = (each.getsockname()[1] for each in (old, new))
+servers = free(), free()
+before, after = (each.getsockname()[1] for each in servers)
+for server, port in zip(servers, (before, after), strict=True):
+    relay(server, BROKER, partial(answered, port))
 java = "java", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp"
 stayed = {}
 for name, words in {

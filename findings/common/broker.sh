@@ -5,8 +5,10 @@
 #   begin [PROPERTY=VALUE ...]     starts a broker with these properties at 127.0.0.1:$client, in place of one before
 #   kafka CLASS [WORD ...]         runs a program of Kafka, or a source file of Java beside its jars
 #   topics [WORD ...]              runs kafka-topics.sh; what it says goes to topics.log
-# Words in `format` go to the formatting of the log, processes in `others` end before the broker.
+# Python finds the relay beside this file. Words in `format` go to the formatting of the log, processes in `others` end before the broker.
 set -euo pipefail
+PYTHONPATH=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+export PYTHONPATH
 folder=$(mktemp -d)
 broker=
 others=
