@@ -5,11 +5,13 @@ first promotion meets the first fault, and so on; later ones meet none. `kill=N`
 with SIGKILL before or behind its Nth call that writes, counted from the moment that it listens, and
 `stop=N` freezes it there. With `ids`, each beginning of a transactional id is such a call, too.
 With `orders=PATH` that is told later: a file there says `kill N`, `stop N`, or by how many seconds
-the wall clock is wrong for a while (`jump N SECONDS`), counted from when it is found.
+the wall clock is wrong for a while (`jump N SECONDS`), counted from when it is found. With
+`ahead=SECONDS` it is wrong by so much all the time.
 """
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import time
@@ -72,9 +74,11 @@ def main() -> None:
     numbered = [each.partition("=") for each in faults if "=" in each]
     with_ids = "ids" in faults
     faults = [each for each in faults if each in _RECORDS]
+    for seconds in [what for name, _, what in numbered if name == "ahead"]:
+        jump(int(seconds), math.inf)
 
     def start(thread: PromotionThread, *about: Any) -> None:
-        for name, _, what in numbered:
+        for name, _, what in (each for each in numbered if each[0] != "ahead"):
             made = (
                 OrderedSteps(Path(what))
                 if name == "orders"
@@ -123,9 +127,9 @@ class OrderedSteps(KillingSteps):
         super()._happens()
 
 
-def jump(seconds: int) -> None:
+def jump(seconds: int, lasting: float = _WRONG) -> None:
     """Let the wall clock of this process jump, until it is set right again after a while."""
-    until = time.monotonic() + _WRONG
+    until = time.monotonic() + lasting
 
     class Jumped(datetime):
         @classmethod

@@ -1,4 +1,4 @@
-"""A run lives or not, whatever the clocks of its machine and of the gateway's say."""
+"""Runs live or not, and producers write or not, whatever clocks of machines say."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.clients.gateways import served
+from tests.support.clients.moving import PARTITIONS, Traffic, require_whole
 from tests.support.clusters.brokers import SharedCluster
-from tests.support.links import Link, a_run_elsewhere
+from tests.support.kafka import create_topic, wait_until
+from tests.support.links import Link, a_run_elsewhere, wait_for_end
+from tests.support.pages.scrape import Scrape
 from towpath.gateway.promotion import promotion_scope
 from towpath.ledger import alive
 from towpath.ledger.ledger import SESSIONS
@@ -50,3 +54,39 @@ def test_a_run_lives_whose_clock_is_another(
         for module in (alive, promotion_scope):
             monkeypatch.setattr(module, "now_ms", lambda: now_ms() + wrong)
         assert promotion_scope.runs(link) is (wrong == 0), "it may live, as far as clocks tell"
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_who_writes_without_the_gateway_is_noticed_though_its_clock_is_ahead(
+    gateway_link: Link,
+) -> None:
+    """By that clock each record is an hour old, so only sequences tell that somebody writes."""
+    link = gateway_link
+    link.gateway = link.gateway.replace("hold:", "promote: auto, hold:")
+    topic = create_topic(link.source.bootstrap, f"{link.name}.ahead", PARTITIONS)
+    run, gateway = link.run_inside(), served(link, "ahead=3600")
+    metrics = link.gateway.split("'")[-2]
+    inside = Traffic(link.gateway.split("'")[1], topic)
+    direct = Traffic(link.source.bootstrap, topic, rate=1)
+
+    def moves() -> float:
+        got = Scrape(metrics)
+        return got.get("towpath_gateway_moves_total", way="promote", outcome="done") or 0
+
+    try:
+        inside.write(0)
+        direct.write(1)
+        wait_for_end(link.target, topic, 20, run)
+        told = lambda: "PROMOTE_DIRECT" in gateway.said or moves() > 0  # noqa: E731
+        wait_until(told, lambda: f"it looks: {gateway.said}", 240)
+        assert moves() == 0, gateway.said
+        direct.end_writing()
+        wait_until(lambda: moves() == 1, lambda: f"it promotes: {gateway.said}", 240)
+        inside.end_writing()
+    finally:
+        inside.close()
+        direct.close()
+    assert inside.errors == direct.errors == []
+    inside.sent |= direct.sent
+    require_whole(inside, link.target.bootstrap)

@@ -30,7 +30,7 @@ from towpath.gateway.promotion.mirroring_end import close_topics
 from towpath.gateway.promotion.promotion_attempt import PromotionAttempt
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope, scope_of
-from towpath.gateway.promotion.readiness import automatic_request, readiness_of
+from towpath.gateway.promotion.readiness import Sequences, automatic_request, readiness_of
 from towpath.gateway.promotion.stray_watch import StrayWatch
 from towpath.gateway.promotion.transaction_scope import elsewhere
 from towpath.gateway.promotion.undo_errors import UndoneError
@@ -66,6 +66,7 @@ class Promoter:
         self._facts = FleetFacts()
         self._producers = KnownProducers(at)
         self._groups_known = True
+        self._writers: Sequences | None = None
         self._gate = LeavingGate(at)
         self._late = LateMembers(at)
         self._of_others = dict[TopicName, Promoted]()
@@ -239,9 +240,9 @@ class Promoter:
             TowpathError: A cluster does not answer.
         """
         self._at.link.look()
-        return readiness_of(
-            self._at, self._scope(self._at.link, automatic_request(self._at.link.name))
-        )
+        scope = self._scope(self._at.link, automatic_request(self._at.link.name))
+        before, self._writers = self._writers, scope.sequences
+        return readiness_of(self._at, scope, before)
 
     def promote(self, asked: Promotion) -> Promotion | None:
         """Carry out a promotion or undo it; return its outcome, `None` if it was withdrawn.
