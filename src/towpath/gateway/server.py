@@ -18,6 +18,7 @@ from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.broker_dialing import BrokerDialing
 from towpath.gateway.client_connection import ClientConnection
 from towpath.gateway.client_limits import ClientLimits
+from towpath.gateway.ended_clients import EndedClients
 from towpath.gateway.fenced_members import FencedMembers
 from towpath.gateway.gateway_counts import ConnectionCounts, GatewayCounts, MoveCounts
 from towpath.gateway.leaving_clients import ClientName, LeavingClients
@@ -108,6 +109,7 @@ class Gateway:
         self.limits = ClientLimits[ClientConnection](
             section.connections, section.memory, self._loop.time
         )
+        self._ended = EndedClients(self._tell_ended, self._loop.time)
         self.leaving = LeavingClients(self.routes, self._loop.time, self._came_back)
         host, port = section.host, section.address[1]
         pattern = section.names or ""
@@ -178,6 +180,7 @@ class Gateway:
         for client in [*self._clients]:
             client.end("")
         self._close()
+        self._ended.close()
 
     def counted(self, moves: MoveCounts) -> GatewayCounts:
         """Return the present counters, with those of requests to move topics."""
@@ -220,6 +223,7 @@ class Gateway:
             each.abort("")
         if self.routes.mirror is not None and self.routes.mirror.fenced.counts():
             self.wake()
+        self._ended.sweep()
 
     def retire(self) -> None:
         """Close some connections of clients that may leave; called every second.
@@ -247,7 +251,11 @@ class Gateway:
             self.leaving.ended(client.name, retired=client.is_retiring)
         if why:
             self.counts.ended += 1
-            log.event("client.ended", self._config.link, "", {"why": why}, trouble=True)
+            self._ended.ended(why)
+
+    def _tell_ended(self, why: str, count: int) -> None:
+        times: dict[str, str | int] = {"connections": count} if count > 1 else {}
+        log.event("client.ended", self._config.link, "", {"why": why, **times}, trouble=True)
 
     def wake(self) -> None:
         """Let all connections check again whether their requests may continue."""
