@@ -52,6 +52,19 @@ def test_a_batch_is_one_of_the_file_and_stands_alone(
     assert f"--batch: {why}" in ended.said
 
 
+@pytest.mark.parametrize("command", ["promote", "revert"])
+def test_a_gateway_that_is_gone_has_a_name(here: Here, tmp_path: Path, command: str) -> None:
+    """As with a variable of a script that is not set."""
+    file = tmp_path / "link.yaml"
+    file.write_text(
+        "source: {bootstrap: '127.0.0.1:1'}\ntarget: {bootstrap: '127.0.0.1:2'}\n"
+        "link: l\ntopics: {include: [a]}\ngateway: {listen: '127.0.0.1:9'}\n"
+    )
+    ended = here(command, str(file), "--gone", "")
+    assert ended.code == 2, ended.said
+    assert "--gone: needs the name of a gateway" in ended.said
+
+
 @pytest.mark.parametrize(
     ("batches", "why"),
     [

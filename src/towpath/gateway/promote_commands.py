@@ -142,6 +142,9 @@ def _asked(
 ) -> int:
     config = load(file)
     section = gateway_section(config)
+    if gone is not None and not gone.strip():
+        why = "needs the name of a gateway; `towpath promote FILE --dry-run` names them"
+        raise ConfigError((ConfigProblem("--gone", why),))
     names = _named(*which, section)
     if groups and (names or not section.reads_target):
         why = (

@@ -39,6 +39,7 @@ _SENTENCES = {
     "missing": "is required",
     "union_tag_not_found": "is required",
     "string_too_short": "must not be empty",
+    "string_pattern_mismatch": "must match {pattern}",
 }
 _BOUNDS = {
     "greater_than_equal": ("small", "least", "ge"),
@@ -110,7 +111,7 @@ def _text(details: ErrorDetails, root: type[BaseModel]) -> str:
         return _unknown_key(details, root)
     if kind == "value_error":
         return str(ctx["error"])
-    return _SENTENCES.get(kind, details["msg"])
+    return _SENTENCES[kind].format_map(ctx) if kind in _SENTENCES else details["msg"]
 
 
 def must_be(wanted: str, value: object) -> str:

@@ -41,3 +41,7 @@ def test_what_the_link_copied_since_is_not_the_clients_own() -> None:
     assert cutovers([ROW, since]) == (
         "1,204 offsets behind the cutover of 2026-11-22T11:51:26Z are the clients' own"
     )
+    promoted = replace(since, state=State.PROMOTED)
+    assert cutovers([promoted]) == (
+        "1,204 offsets since the promotion of 2026-11-22T11:51:26Z are of clients and of fences"
+    )

@@ -97,4 +97,8 @@ def test_topics_that_are_not_copied_any_more_cannot_be_promoted() -> None:
     said = "it is not copied now: it is paused; `towpath resume FILE` goes on"
     assert known_topics(books, ())[0].reasons == (said,)
     books.take(replace(state, state=LinkStage.FAILED_OVER.value, back=""))
-    assert known_topics(books, [PAY])[0].reasons == (), "it was promoted"
+    (moved,) = known_topics(books, [PAY])
+    assert (moved.state, moved.reasons) == ("promoted", ())
+    assert known_topics(books, ())[0].state == "failed_over", "by `towpath failover`"
+    books.take(replace(state, state=LinkStage.SEALED.value, back=""))
+    assert known_topics(books, [PAY])[0].state == "sealed", "its mirroring has not ended yet"

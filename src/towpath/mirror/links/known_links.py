@@ -13,9 +13,11 @@ from towpath.ledger.entries import (
     Created,
     GatewaySign,
     LinkIdentity,
+    LinkStage,
     LinkState,
     Opened,
     Promoted,
+    PromotionStage,
     ReadEntry,
     Removed,
     Session,
@@ -214,11 +216,19 @@ def known_topics(books: LinkBooks, promoted: Iterable[TopicName]) -> list[LinkTo
                 partitions=len(parts),
                 identical=sum(each.mode is Mode.IDENTICAL for each, _ in parts.values()),
                 promoted=topic in moved,
-                state=state.state if state is not None and state.tells else "",
+                state=_word(state, promoted=topic in moved),
                 reasons=() if topic in moved else tuple(_reasons(topic, parts, books)),
             )
         )
     return found
+
+
+def _word(state: LinkState | None, *, promoted: bool) -> str:
+    """Return the state of a topic, "" for none; a promotion ends as a failover does."""
+    if state is None or not state.tells:
+        return ""
+    is_over = promoted and state.state == LinkStage.FAILED_OVER
+    return PromotionStage.PROMOTED.value if is_over else state.state
 
 
 def _reasons(

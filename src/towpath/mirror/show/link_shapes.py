@@ -80,7 +80,7 @@ class LinkTopicJson(TypedDict):
     """How many of these have the offsets of the source."""
     promoted: bool
     state: str
-    """Its own state, "" if it has none."""
+    """Its own state as `towpath status` has it, "" if it has none."""
     reasons: list[str]
     """Why a gateway cannot move its clients; none if it can, or did."""
 

@@ -254,7 +254,8 @@ class PartitionJson(TypedDict):
     unread_end: int
     """The offset after what the source deleted before it was copied, -1 for nothing."""
     clients_own: int
-    """Number of target offsets after the cutover that the link did not write."""
+    """Number of target offsets after the cutover that the link did not copy; fences count there
+    behind a promotion."""
     unstable: int
     """Number of offsets from `source_log_end` on that an open transaction holds back; or -1."""
     open_transaction: OpenTransactionJson | None

@@ -16,7 +16,8 @@ _NAMED = 5
 def cutovers(rows: Iterable[PartitionStatus]) -> str:
     """Return a sentence about the cutover of partitions; "" if there was none.
 
-    Offsets are counted, so markers of the clients' transactions count, too.
+    Offsets are counted, so markers of the clients' transactions count, too. Behind a promotion the
+    fences of the link do as well: they stand somewhere between the clients' records.
     """
     cut = [row for row in rows if row.cut is not None]
     if not cut:
@@ -27,8 +28,9 @@ def cutovers(rows: Iterable[PartitionStatus]) -> str:
     if not own:
         what = "promoted" if is_promoted else "cut over"
         return f"{counted(len(cut), 'partition')} {what} on {last}"
-    what = "promotion" if is_promoted else "cutover"
-    return f"{count(own)} offsets behind the {what} of {last} are the clients' own"
+    if is_promoted:
+        return f"{count(own)} offsets since the promotion of {last} are of clients and of fences"
+    return f"{count(own)} offsets behind the cutover of {last} are the clients' own"
 
 
 def left_at_source(rows: Iterable[PartitionStatus]) -> str:

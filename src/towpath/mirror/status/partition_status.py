@@ -140,7 +140,7 @@ class PartitionStatus:
 
     @property
     def clients_own(self) -> int:
-        """Number of target offsets after the cutover that the link did not write; 0 if unknown."""
+        """Number of target offsets after the cutover that the link did not copy; 0 if unknown."""
         if self.cut is None or self.target_log_end < 0:
             return 0
         copied = max(0, self.records - self.cut.records)
