@@ -53,6 +53,9 @@ VALUES = {
     "this.z.y": None,
     '@kafka_topic.split(".")': ["eu", "orders", "v1"],
     '@kafka_topic.split(".").index(-1)': "v1",
+    '@kafka_topic.split(".").1': "orders",
+    '@kafka_topic.split(".").0.uppercase()': "EU",
+    '@kafka_topic.split(".").9.or("none")': "none",
     '["a", "b"].join("-")': "a-b",
     '@kafka_topic.replace_all(".", "_")': "eu_orders_v1",
     r'@kafka_topic.re_replace_all("^eu\\.(.*)$", "us.$1")': "us.orders.v1",
@@ -122,6 +125,7 @@ REFUSED = {
         "the function replace is not known here; a method stands behind its value"
     ),
     "@kafka_topic.uppercse()": "the method uppercse is not known here; did you mean uppercase?",
+    '@kafka_topic.split(".").0.1': "0.1 is no place in a list; write one number behind each point",
     "@kafka_topic.split()": "the method split takes 1 arguments, not 0",
     "1 +": "the expression ends too early",
     "1 + * 2": "not understood from '* 2' on",

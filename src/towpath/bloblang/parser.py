@@ -53,6 +53,7 @@ statement: "root" "=" query                  -> root
 ?value: atom
       | value "." NAME                          -> field
       | value "." STRING                        -> field
+      | value "." NUMBER                        -> element
       | value "." NAME "(" arguments ")"        -> method
 ?atom: STRING                                   -> text
      | NUMBER                                   -> number
@@ -166,6 +167,12 @@ class _Tree(Transformer[Token, Any]):
 
     def field(self, found: list[Any]) -> Field:
         return Field(found[0], _name(found[1]))
+
+    def element(self, found: list[Any]) -> Method:
+        of, number = found
+        if not number.isdecimal():
+            raise ValueError(f"{number} is no place in a list; write one number behind each point")
+        return Method(of, "index", (Literal(int(number)),))
 
     def method(self, found: list[Any]) -> Method:
         of, name, arguments = found
