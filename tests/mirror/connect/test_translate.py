@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from tests.support.clusters.certificates import Authority
 from tests.support.copying.connect_file import BASIC
 from towpath.mirror.connect.convert import convert
+from towpath.mirror.connect.load import check as check_connect
 from towpath.mirror.connect.load import examine, name_of, notes, translation
 from towpath.model.target_kinds import TargetKind
 from towpath.settings import LinkConfig, check, from_tree
@@ -169,6 +170,43 @@ def test_acls_replication_and_codec_are_taken_over(tmp_path: Path) -> None:
 def test_records_that_stay_as_they_are(tmp_path: Path) -> None:
     text = f'{BASIC}\n    provenance_header: ""\n    offset_header: ""\n'
     assert "changes" not in tree_of(tmp_path, text)
+
+
+def test_a_mapping_sees_what_mappings_before_it_have_set_and_not_what_it_sets_itself(
+    tmp_path: Path,
+) -> None:
+    text = f"""{BASIC}
+    provenance_header: ""
+    offset_header: ""
+pipeline:
+  processors:
+    - mapping: |
+        meta kind = @kafka_topic
+        root = if @kind == "of-the-record" {{ deleted() }}
+    - mapping: 'root = if @kind == "payments" {{ deleted() }}'
+"""
+    made = tree_of(tmp_path, text)
+    assert made["topics"]["exclude"] == ["(?=payments$).*"]
+    [change] = made["changes"]
+    assert change["drop"] == [{"header": {"name": "kind", "equals": ["of-the-record"]}}]
+    assert not any("no effect" in each for each in notes(tmp_path / "connect.yaml"))
+
+
+def test_what_a_mapping_makes_of_metadata_that_no_rule_can_ask_for_is_refused(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "connect.yaml"
+    path.write_text(
+        f"""{BASIC}
+pipeline:
+  processors:
+    - mapping: meta kind = @kafka_topic.uppercase()
+    - mapping: 'root = if @kind == "PAYMENTS" {{ deleted() }}'
+"""
+    )
+    [problem] = check_connect(path)
+    assert problem.path == "pipeline.processors[1].mapping"
+    assert "compares something else" in problem.text
 
 
 SERVED = {

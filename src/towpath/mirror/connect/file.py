@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, model_validator
 
+from towpath.bloblang.nodes import Node
 from towpath.bloblang.parser import parse_mapping
 from towpath.mirror.connect.beside import Http, Logger, Metrics, refused_beside, without_idle
 from towpath.mirror.connect.filters import drops_of, filtered
+from towpath.mirror.connect.metadata import NONE_SET, set_by
 from towpath.mirror.connect.pairs import DEFAULT_LABEL
 from towpath.mirror.connect.sides import MigratorInput, MigratorOutput
 from towpath.mirror.connect.values import GoDuration
@@ -129,10 +131,11 @@ class ConnectFile(Section):
                 yield (*place, "processors", index), each
 
     def _processors(self) -> Iterator[Placed]:
+        known = NONE_SET
         for place, processor in self.processors:
             name = next((key for key in processor if key != "label"), "")
             if name in MAPPINGS:
-                yield from _wrong_in(processor[name], (*place, name))
+                known = yield from _wrong_in(processor[name], (*place, name), known)
             elif name not in _WITHOUT_EFFECT:
                 instead = _INSTEAD.get(
                     name,
@@ -143,15 +146,20 @@ class ConnectFile(Section):
                 yield Placed(place, f"{name or 'it'} is not known here; {instead}", about)
 
 
-def _wrong_in(text: object, place: Place) -> Iterator[Placed]:
-    """Yield why a mapping cannot become drop rules."""
+def _wrong_in(
+    text: object, place: Place, known: Mapping[str, Node]
+) -> Generator[Placed, None, Mapping[str, Node]]:
+    """Yield why a mapping cannot become drop rules; return what metadata is set behind it."""
     if not isinstance(text, str):
         yield Placed(place, "must be a text")
-        return
+        return known
     try:
-        filtered(drops_of(parse_mapping(text)))
+        statements = parse_mapping(text)
+        filtered(drops_of(statements, known))
     except ValueError as error:
         yield Placed(place, foreign(error))
+        return known
+    return set_by(statements, known)
 
 
 def _refused(tree: Mapping[str, Any]) -> Iterator[Placed]:

@@ -26,7 +26,9 @@ from towpath.bloblang.nodes import (
     Not,
     Statement,
     This,
+    with_metadata,
 )
+from towpath.mirror.connect.metadata import NONE_SET
 from towpath.mirror.connect.values import whole_name
 
 _KEY = "kafka_key"
@@ -56,8 +58,14 @@ class Filtered:
     whole: bool = False
 
 
-def drops_of(statements: Sequence[Statement]) -> tuple[Node, ...]:
+def drops_of(
+    statements: Sequence[Statement], known: Mapping[str, Node] = NONE_SET
+) -> tuple[Node, ...]:
     """Return the conditions under which a mapping drops records.
+
+    Args:
+        statements: The mapping.
+        known: The metadata that mappings before it have set.
 
     Raises:
         ValueError: It does something else than dropping records.
@@ -70,7 +78,7 @@ def drops_of(statements: Sequence[Statement]) -> tuple[Node, ...]:
         elif kind != "meta" or name.startswith("kafka_"):
             text = f"`{each.target} = ...` changes records; see `changes` of our file"
             raise ValueError(text)
-    return tuple(conditions)
+    return tuple(with_metadata(each, known) for each in conditions)
 
 
 def _dropping(value: Node) -> Iterator[Node]:

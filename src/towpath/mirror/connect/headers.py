@@ -6,13 +6,14 @@ a topic. Metadata that a mapping sets is what its expression says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from towpath.bloblang.nodes import MetadataOf, Method, Node, Statement, with_metadata
 from towpath.bloblang.show import template_text
 from towpath.bloblang.template import TextTemplate
+from towpath.mirror.connect.metadata import NONE_SET, metadata_of, set_by
 from towpath.model.foreign import foreign
 from towpath.settings.naming import TOPIC_METADATA, template_of
 from towpath.settings.shape import Placed
@@ -57,7 +58,9 @@ def added_headers(
         mappings: The mappings that records go through, which may set metadata.
         taken: Names of the migrator's own headers.
     """
-    known = _set_by(mappings)
+    known = NONE_SET
+    for each in mappings:
+        known = set_by(each, known)
     made: list[dict[str, Any]] = []
     problems: list[Placed] = []
     notes = [
@@ -75,29 +78,14 @@ def added_headers(
     return AddedHeaders(tuple(made), tuple(problems), tuple(notes))
 
 
-_NOT_MIGRATED = "metadata is not migrated, and no header of the output asks for it"
-
-
-def _set_by(mappings: Iterable[Sequence[Statement]]) -> dict[str, Node]:
-    """Return the metadata that mappings set; within one, all ask for what was there before."""
-    known: dict[str, Node] = {}
-    for statements in mappings:
-        known |= {name: with_metadata(value, known) for name, value in _metadata(statements)}
-    return known
-
-
-def _metadata(statements: Iterable[Statement]) -> Iterator[tuple[str, Node]]:
-    for each in statements:
-        kind, _, name = each.target.partition(" ")
-        if kind == "meta":
-            yield name, each.value
+_NOT_MIGRATED = "metadata is not migrated, and nothing asks for it"
 
 
 def _unused(given: Mapping[str, str], mappings: Sequence[Sequence[Statement]]) -> Iterator[str]:
     """Yield the metadata that mappings set and nobody asks for."""
-    set_here = [pair for statements in mappings for pair in _metadata(statements)]
+    set_here = [pair for statements in mappings for pair in metadata_of(statements)]
     asked = {name for text in given.values() for name in template_of(text).metadata}
-    asked |= TextTemplate(tuple(value for _, value in set_here)).metadata
+    asked |= TextTemplate(tuple(each.value for every in mappings for each in every)).metadata
     return (name for name in dict.fromkeys(name for name, _ in set_here) if name not in asked)
 
 

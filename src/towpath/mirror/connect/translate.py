@@ -14,6 +14,7 @@ from towpath.mirror.connect.file import MAPPINGS, ConnectFile
 from towpath.mirror.connect.filters import Rule, drops_of, filtered
 from towpath.mirror.connect.headers import added_headers
 from towpath.mirror.connect.logins import PEM_TEXTS, Logins, Reveal
+from towpath.mirror.connect.metadata import NONE_SET, set_by
 from towpath.mirror.connect.needless import needless
 from towpath.mirror.connect.sides import MigratorInput, MigratorOutput, OutputRegistry
 from towpath.mirror.connect.values import whole_name
@@ -246,8 +247,12 @@ class _Maker:
         self, made: dict[str, Any], mappings: Iterable[tuple[Statement, ...]]
     ) -> Iterator[dict[str, Any]]:
         """Yield the changes of topics whose records mappings drop, in part or as a whole."""
-        drops = map(drops_of, mappings)
-        for each in filtered([node for found in drops for node in found]):
+        drops: list[Node] = []
+        known = NONE_SET
+        for mapping in mappings:
+            drops += drops_of(mapping, known)
+            known = set_by(mapping, known)
+        for each in filtered(drops):
             if each.whole:
                 self._dropped.append(each.topics)
             else:
