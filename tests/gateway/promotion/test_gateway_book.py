@@ -20,6 +20,7 @@ from towpath.gateway.promotion.promotion_requests import ask, withdraw
 from towpath.ledger.entries import (
     GatewaySign,
     Promoted,
+    PromotedTopic,
     Promotion,
     PromotionStage,
     PromotionStep,
@@ -27,8 +28,8 @@ from towpath.ledger.entries import (
 from towpath.ledger.events import EventReader, What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.mirror.removal.removal import remove
-from towpath.model.errors import ConfigError, LedgerError
-from towpath.model.nouns import Side, TopicName
+from towpath.model.errors import ConfigError, LedgerError, UnreachableError
+from towpath.model.nouns import NO_TOPIC_ID, LinkName, Side, TopicName
 from towpath.model.reasons import ReasonCode
 from towpath.runtime.clock import now_ms
 from towpath.settings import load
@@ -241,3 +242,37 @@ def test_a_gateway_that_is_stopped_while_the_target_is_away_decides_nothing(
         finally:
             lone.resume(1)
         assert [type(each) for each in found] == [UndecidedError]
+
+
+def test_topics_of_another_link_are_known_until_they_go_back_and_no_source_is_waited_for(
+    opened: Callable[[], OpenLink], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link, asked = opened(), list[int]()
+    theirs = LinkName(f"beside-{link.name}")
+    topic = PromotedTopic(
+        topic=TopicName("theirs"), source_id=NO_TOPIC_ID, target_id=NO_TOPIC_ID, partitions=()
+    )
+    moved = replace(record(link, "theirs"), link=theirs, topics=(topic,))
+    link.read()
+    identity = link.books.identity
+    assert identity is not None
+    book = GatewayBook(opened())
+    book.take_in(moved)
+    assert book.of_others == {}, "it may be of other clusters"
+    book.take_in(replace(identity, link=theirs))
+    book.take_in(identity)
+    assert book.of_others == {"theirs": moved}
+    assert book.promoted == {}
+    book.take_in(replace(moved, name="back", back=True))
+    assert book.of_others == {}
+
+    def away() -> str:
+        asked.append(1)
+        raise UnreachableError("source", "asking", "no answer")
+
+    alone = GatewayBook(link)
+    monkeypatch.setattr(link.source.cluster, "id", away)
+    for number in range(20):
+        alone.take_in(replace(moved, name=str(number)))
+    assert alone.of_others == {}
+    assert len(asked) == 1, "it is asked once"

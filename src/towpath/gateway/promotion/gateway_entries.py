@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 
 from towpath.gateway.promotion.company import SILENT, Company
@@ -56,8 +57,6 @@ class GatewayEntries:
         signs: The gateways that were heard of, by name.
         promoted: What moved to the target and back, by the name of the request, in its order; by
             gateways of this link, and of earlier ones between the same clusters.
-        of_others: The last move of each topic that another link between the same clusters promoted,
-            and that the file of this one does not have; those that went back are left out.
         eras: How often topics went back to the source, through gateways of any link.
         replies: The last word of each other gateway that takes part in promotions.
         relayed: Transactional ids that came through gateways of this link.
@@ -71,7 +70,8 @@ class GatewayEntries:
         self.name = uuid.uuid4().hex[:16]
         self.signs: dict[str, GatewaySign] = {}
         self.promoted: dict[str, Promoted] = {}
-        self.of_others: dict[TopicName, Promoted] = {}
+        self._elsewhere: dict[TopicName, Promoted] = {}
+        self._is_asked = False
         self.eras: dict[TopicName, int] = {}
         self.replies: dict[str, GatewayReply] = {}
         self.relayed: dict[str, RelayedId] = {}
@@ -114,11 +114,8 @@ class GatewayEntries:
         """Take in that topics or groups moved."""
         if self._concerns(record):
             self.promoted[record.name] = record
-        elif self._is_between_ours(record.link):
-            names = [each.topic for each in record.topics]
-            for name in names:
-                self.of_others.pop(name, None)
-            self.of_others |= {} if record.back else dict.fromkeys(names, record)
+        else:
+            self._elsewhere |= {each.topic: record for each in record.topics}
         for each in record.topics:
             era = each.era + record.back
             self.eras[each.topic] = max(era, self.eras.get(each.topic, 0))
@@ -138,13 +135,17 @@ class GatewayEntries:
 
     def _is_between_ours(self, link: LinkName) -> bool:
         """Whether a link joins the clusters of this one, as far as that can be known."""
-        theirs, ours = self._sources.get(link), self._sources.get(self._link.name)
-        if ours is None:
-            try:
-                ours = self._link.source.cluster.id()
-            except ClusterError:
-                return True
-        return theirs in {None, ours}
+        ours = self._own_source()
+        return ours is None or self._sources.get(link) in {None, ours}
+
+    def _own_source(self) -> ClusterId | None:
+        """Return the id of the source; it is asked once if the ledger does not have it."""
+        name = self._link.name
+        if name not in self._sources and not self._is_asked:
+            self._is_asked = True  # one that is away is not waited for again
+            with suppress(ClusterError):
+                self._sources[name] = self._link.source.cluster.id()
+        return self._sources.get(name)
 
     def _heard(self, asked: Promotion) -> None:
         """Take in a request, or what became of it; what was written first holds."""
@@ -181,6 +182,21 @@ class GatewayEntries:
         return replace(asked, steps=self._asked.get(asked.name, asked).steps)
 
     # What moved
+
+    @property
+    def of_others(self) -> dict[TopicName, Promoted]:
+        """The last move of each topic that another link between the same clusters promoted.
+
+        The file of this link does not have them. Those that went back are left out.
+        """
+        if not self._elsewhere:
+            return {}
+        ours = self._own_source()
+        return {
+            name: record
+            for name, record in self._elsewhere.items()
+            if not record.back and ours is not None and self._sources.get(record.link) == ours
+        }
 
     def promoted_groups(self) -> set[str]:
         """Return the groups that the target serves, as far as the ledger was read."""
