@@ -55,6 +55,25 @@ def test_groups_that_the_file_leaves_out_are_a_note() -> None:
     assert unseen.of_groups == ("could not look for all consumer groups: no right",)
 
 
+def test_what_a_promotion_moves_is_not_said_to_begin_anew_by_one() -> None:
+    found = Staying(
+        groups=("a",),
+        share_groups=("s",),
+        streams_groups=("k",),
+        transactional=("t",),
+        relayed=True,
+    )
+    consumers, shares, streams = found.of_groups
+    [transactions] = found.notes
+    moves = "(a): a promotion through the gateway moves them with their topics; without one, the"
+    assert moves in consumers
+    assert moves.replace("(a)", "(k)") in streams
+    assert moves.replace("(a)", "(t)") in transactions.text
+    assert "(s): the file has no section `groups`, so they would begin anew" in shares
+    chosen = Staying(groups=("a",), chosen=True, relayed=True)
+    assert "moves them with their topics; without one, `groups` in the" in chosen.notes[0].text
+
+
 def test_everything_else_is_a_note() -> None:
     found = Staying(
         schemas={ORDERS: 7},

@@ -82,6 +82,7 @@ class _Look:
             unseen_groups=unseen or hidden,
             unknown=tuple(self.unknown),
             chosen=self.config.groups is not None,
+            relayed=self.config.gateway is not None,
             through_query=self.config.transforms is not None,
         )
 

@@ -11,6 +11,8 @@ from towpath.model.nouns import TopicName
 
 PAGE = "docs/what-moves.md"
 _NAMED = 3
+_SHARE = "share"
+_PROMOTED = "a promotion through the gateway moves them with their topics"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,8 @@ class Staying:
         unknown: What else could not be looked at, and why.
         chosen: Whether the file says which groups are brought over; these groups are not among
             them.
+        relayed: Whether the file has a gateway, whose promotions move groups and transactional ids;
+            share groups stay.
         through_query: Whether records go through a query, so that groups can go on only at the end.
     """
 
@@ -43,6 +47,7 @@ class Staying:
     unseen_groups: str = ""
     unknown: tuple[str, ...] = ()
     chosen: bool = False
+    relayed: bool = False
     through_query: bool = False
 
     @property
@@ -69,12 +74,13 @@ class Staying:
                 " `groups: {}` to let those that have read everything go on where the mirror topics"
                 " end"
             )
+        moved = f"{_PROMOTED}; without one, " if self.relayed else ""
         yield from (
             f"{counted(len(names), f'{kind} group')} with {offsets} on mirrored topics"
-            f" ({_some(names)}): {why} ({PAGE})"
+            f" ({_some(names)}): {moved if kind != _SHARE else ''}{why} ({PAGE})"
             for kind, offsets, names in (
                 ("consumer", "commits", self.groups),
-                ("share", "start offsets", self.share_groups),
+                (_SHARE, "start offsets", self.share_groups),
                 ("streams", "commits", self.streams_groups),
             )
             if names
@@ -100,8 +106,10 @@ class Staying:
         if self.transactional:
             text = (
                 f"{counted(len(self.transactional), 'transactional id')} of producers of mirrored"
-                f" topics ({_some(self.transactional)}): the state of transactions does not move;"
-                " their producers begin anew on the target"
+                f" topics ({_some(self.transactional)}): "
+                + (f"{_PROMOTED}; without one, " if self.relayed else "")
+                + "the state of transactions does not move; their producers begin anew on the"
+                " target"
             )
             yield Note("transactions", f"{text} ({PAGE})")
         for topic, users in sorted(self.left_out.items()):
