@@ -116,6 +116,7 @@ def test_what_the_ledger_takes_is_told(config: ClusterConfig, admin: Admin) -> N
         ledger.create()
         ledger.append([identity, replace(STEP, phase=Phase.BEGUN), STEP])
         ledger.append([replace(STEP, phase=Phase.FAILED, error="no room")])
+        ledger.append([replace(STEP, phase=Phase.FAILED, error="")])  # somebody has mended it
         log.close()
     told = [(event.what, event.about, event.facts.get("error")) for event in read(config, admin)]
     assert told == [

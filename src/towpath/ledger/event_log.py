@@ -100,7 +100,7 @@ class EventLog:
             match entry:
                 case Journal(phase=Phase.DONE):
                     self.tell(What.STEP_DONE, entry.name, **_of_step(entry))
-                case Journal(phase=Phase.FAILED):
+                case Journal(phase=Phase.FAILED) if entry.error:  # else it needs no doing any more
                     self.tell(What.STEP_FAILED, entry.name, **_of_step(entry), error=entry.error)
                 case Repaired():
                     self.tell(
