@@ -19,6 +19,7 @@ from towpath.gateway.cut_table import CutVerdict, SentBatch
 from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.producer_eras import FIRST_ID, told
 from towpath.gateway.promotion.gateway_book import GatewayBook
+from towpath.gateway.promotion.known_producers import KnownProducers
 from towpath.gateway.promotion.promoter import Promoter
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.relayed_nodes import RelayedNodes
@@ -33,7 +34,7 @@ from towpath.ledger.entries import (
 )
 from towpath.ledger.link import OpenLink, open_link
 from towpath.ledger.states import begun
-from towpath.model.errors import ConfigProblem
+from towpath.model.errors import ConfigProblem, UnreachableError
 from towpath.model.nouns import LinkName, Side, TopicName, TopicPartition
 from towpath.model.reasons import Reason, ReasonCode
 from towpath.settings import load
@@ -242,4 +243,33 @@ def test_a_source_that_does_not_answer_is_away_once_something_is_promoted(link: 
         assert promoter.resume() == []
         assert gateway.routes.topics == {topic}
         assert not gateway.routes.is_whole, "nobody knows which groups it has"
+        book.end()
+
+
+def test_clients_may_leave_whatever_is_wrong_with_the_source(
+    tmp_path: Path,
+    source: SharedCluster,
+    target: SharedCluster,
+    new_name: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    leaves = "{listen: '127.0.0.1:1', after: leave}"
+    made = Link(tmp_path, source, target, new_name("leaves"), gateway=leaves, timeout="10s")
+    topic = TopicName(create_topic(source.bootstrap, f"{made.name}.moved"))
+    create_topic(target.bootstrap, topic)
+    with open_link(load(made.file)) as link:
+        link.prepare()
+        book, gateway = GatewayBook(link), Gateway()
+        book.begin()
+        book.promote(record(link, topic, at=1 << 60))
+        promoter = Promoter(PromotionResources(link, book, gateway))
+        promoter.resume()
+
+        def away(*_: object, **__: object) -> None:
+            raise UnreachableError("source", "asking", "no answer")
+
+        monkeypatch.setattr(KnownProducers, "ask", away)
+        with pytest.raises(UnreachableError):
+            promoter.refresh()
+        assert gateway.leaving.is_open
         book.end()

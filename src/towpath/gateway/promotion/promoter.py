@@ -208,9 +208,9 @@ class Promoter:
         at.see(at.link.target.topics.with_brokers(map(TopicName, topics)))
         early = at.call(lambda: {*routes.early})
         self._producers.unasked |= {TopicPartition(TopicName(topic), part) for topic, part in early}
+        self._gate.look()  # before the source is asked: clients leave without it
         self._ask()
         troubles = self._close() if self._open else []
-        self._gate.look()
         away = self._source_away
         return troubles + self._strays.look(source_away=away) + self._late.look(source_away=away)
 
