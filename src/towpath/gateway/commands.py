@@ -9,7 +9,7 @@ from towpath import __version__
 from towpath.cli.options import LinkFile
 from towpath.cli.show.output import Output, OutputOption, console, line, show
 from towpath.cli.signals import stopping
-from towpath.cluster.connect.exchange import address_text
+from towpath.cluster.connect.exchange import Address, address_text
 from towpath.gateway.cluster_greeting import look
 from towpath.gateway.config_section import gateway_section, require_adoptable
 from towpath.gateway.gateway_counts import GatewayMeter, measured
@@ -58,38 +58,57 @@ async def _serve(
     gateway = Gateway(link.config, section, behind)
     gateway.routes.source_away = behind.away is not None
     promotions = PromotionThread(link, gateway, stop)
-    promotions.begin()
+    try:
+        promotions.begin()
+        if behind.away is not None and not gateway.routes.topics:
+            raise behind.away
+        _say(section, behind, gateway, promotions)
+        await _relay(link, gateway, promotions, stop, section.metrics_address(process))
+    finally:  # also of one that cannot begin: no other gateway shall wait for it
+        stop.set()
+        await asyncio.get_running_loop().run_in_executor(None, promotions.end)
+    return gateway
+
+
+def _say(
+    section: GatewayConfig, behind: Behind, gateway: Gateway, promotions: PromotionThread
+) -> None:
+    """Show what the gateway serves, and where."""
     out = console(stderr=True)
     if behind.away is not None:
-        if not gateway.routes.topics:
-            raise behind.away
         out.print(line(f"without the source: {behind.away}"))
         out.print(line("  topics that are promoted are served; others once it is there"))
     out.print(line(f"listening on {section.listen}; clients see cluster {behind.cluster}"))
     for number, node in gateway.nodes:
         at, real = address_text(node.shown), address_text(node.broker)
         out.print(line(f"  broker {shown(number)} at {at} is broker {number} at {real}"))
-    for by in sorted({*promotions.of_others.values()}):
-        names = shortened(
-            sorted(each for each, its in promotions.of_others.items() if its == by), 10
-        )
+    theirs = promotions.of_others
+    for by in sorted({*theirs.values()}):
+        names = shortened(sorted(each for each, its in theirs.items() if its == by), 10)
         out.print(line(f"  link {by} has promoted {names}: clients of these belong to its gateway"))
+
+
+async def _relay(
+    link: OpenLink,
+    gateway: Gateway,
+    promotions: PromotionThread,
+    stop: threading.Event,
+    metrics: Address | None,
+) -> None:
+    """Serve clients until stopped, with the threads and the meter beside."""
     watch = None
-    if gateway.routes.mirror is not None:
-        watch = MirrorWatch(link.config, gateway, gateway.routes.mirror, stop)
-        watch.start(asyncio.get_running_loop().call_soon_threadsafe)
-    promotions.start(asyncio.get_running_loop())
     meter = GatewayMeter()
-    counting = asyncio.create_task(_count(meter, gateway, promotions))
     measure = lambda: measured(meter, __version__, link.name, promotions.name)  # noqa: E731
-    metrics = section.metrics_address(process)
     with served(metrics, meter, measure, key="gateway.metrics"):
+        if gateway.routes.mirror is not None:
+            watch = MirrorWatch(link.config, gateway, gateway.routes.mirror, stop)
+            watch.start(asyncio.get_running_loop().call_soon_threadsafe)
+        promotions.start(asyncio.get_running_loop())
+        counting = asyncio.create_task(_count(meter, gateway, promotions))
         await gateway.serve(stop)
     counting.cancel()
     if watch is not None:
         watch.end()
-    await asyncio.get_running_loop().run_in_executor(None, promotions.end)
-    return gateway
 
 
 async def _count(meter: GatewayMeter, gateway: Gateway, promotions: PromotionThread) -> None:

@@ -86,7 +86,7 @@ class GatewayBook(GatewayEntries):
         self._ledger = Ledger(link.target, self._client)
         self._writer = link.target.producers.transactions(f"towpath.{link.name}.:gateway")
         self._who: ProducerEpoch | None = None
-        self._sequence = 0
+        self._sequence, self._is_known = 0, False
         self._started = now_ms()
         self.interrupted = False
         self.left = 0
@@ -171,6 +171,7 @@ class GatewayBook(GatewayEntries):
         """Take the highest epoch, announce this gateway with it, and read the ledger to its end."""
         self._fence()
         self._write([self._sign()])
+        self._is_known = True
         self.read()
 
     def settle(self) -> None:
@@ -188,10 +189,12 @@ class GatewayBook(GatewayEntries):
     def end(self) -> None:
         """Write to the ledger that this gateway serves no clients any more.
 
-        It decides nothing, so it needs no epoch, and disturbs nobody who leads a promotion.
+        It decides nothing, so it needs no epoch, and disturbs nobody who leads a promotion. Of one
+        that could not begin nobody ever heard.
         """
         try:
-            self._ledger.append([self._sign(over=True)])
+            if self._is_known:
+                self._ledger.append([self._sign(over=True)])
         finally:
             self._client.close()
 

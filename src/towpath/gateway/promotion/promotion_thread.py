@@ -126,7 +126,8 @@ class PromotionThread:
 
     def end(self) -> None:
         """Wait for the thread, and write that this gateway serves no clients any more."""
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
         self._follower.end()
         try:
             self._relayed.note(every=True)
