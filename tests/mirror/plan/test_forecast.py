@@ -113,6 +113,24 @@ def test_a_group_without_offsets_is_a_fault_of_the_file(
     assert any(note.startswith("records.start: 4 source offsets in 1 part") for note in notes)
 
 
+def test_a_commit_beyond_the_end_of_the_log_skips_nothing(mirror: Mirror) -> None:
+    mirror.create(2)
+    write(mirror.source, mirror.topic, 10)
+    mirror.records = {"start": "committed", "group": mirror.topic}
+    commit(mirror.source.bootstrap, mirror.topic, mirror.topic, 0, 100)
+    commit(mirror.source.bootstrap, mirror.topic, mirror.topic, 1, 0)
+    code, notes = told(mirror)
+    assert code == 0
+    assert (
+        f"records.group: group {mirror.topic} stands at offset 100 of {mirror.topic}-0, which ends"
+        " at 10, and beyond the end of 1 of 2 new partitions in all: another log was there when it"
+        " committed, so they are copied from earliest"
+    ) in notes
+    assert {done.tp.partition: done.records for done in mirror.catch_up()} == {0: 10, 1: 0}
+    write(mirror.source, mirror.topic, 3)
+    assert {done.tp.partition: done.records for done in mirror.catch_up()}[0] == 3
+
+
 def test_what_appears_after_the_link_began_is_copied_from_its_beginning(mirror: Mirror) -> None:
     mirror.create()
     mirror.records = {"start": "latest"}

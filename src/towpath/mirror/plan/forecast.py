@@ -11,7 +11,13 @@ from towpath.cluster.metadata import Answers
 from towpath.ledger.books import LinkBooks
 from towpath.mirror.plan.gaps import to_fill
 from towpath.mirror.plan.record_age import history
-from towpath.mirror.plan.starts import Offsets, beginnings, from_group, looks_first
+from towpath.mirror.plan.starts import (
+    Offsets,
+    beginnings,
+    commits_of,
+    from_group,
+    looks_first,
+)
 from towpath.mirror.status.deleted import Stretch
 from towpath.mirror.status.overtaken import overtaken
 from towpath.model.findings import Cause, Note, Problem
@@ -192,8 +198,9 @@ def _as_asked(
         return _as_told(find_starts(source, beginnings(records, source, books, ids)))
     earliest, said = _as_told(source.offsets.earliest(tps, patience=PATIENCE))
     group = records.group or ""
-    committed = source.groups.committed(group, tps)
-    without = [str(tp) for tp in tps if tp not in committed]
+    committed, beyond = commits_of(source, group, tps)
+    without = [str(tp) for tp in tps if tp not in {*committed, *beyond}]
+    said += [_beyond(group, beyond, len(tps))] if beyond else []
     known = books.begun or records.commit is not None  # a group of its own begins with nothing
     said += [_uncommitted(group, without, len(tps), known=known)] if without else []
     return from_group(committed, earliest), said
@@ -223,6 +230,18 @@ def _uncommitted(group: str, without: list[str], of: int, *, known: bool) -> Fin
     text = (
         f"group {group} has committed no offset on {len(without)} of {of} new partitions,"
         f" such as {without[0]}; they are copied from earliest"
+    )
+    return Note("records.group", text)
+
+
+def _beyond(group: str, beyond: Mapping[TopicPartition, tuple[int, int]], of: int) -> Note:
+    """Tell which partitions end before the commit of the group: they begin at earliest."""
+    tp = min(beyond)
+    at, end = beyond[tp]
+    text = (
+        f"group {group} stands at offset {at} of {tp}, which ends at {end}, and beyond the end of"
+        f" {len(beyond)} of {of} new partitions in all: another log was there when it committed,"
+        " so they are copied from earliest"
     )
     return Note("records.group", text)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from towpath.cluster.admin import Admin
@@ -100,10 +100,32 @@ def _as_asked(
         case StartAt.LATEST:
             return {tp: _since_first_look(books, tp, of) for tp, of in fresh.items()}
         case StartAt.COMMITTED:
-            committed = source.groups.committed(records.group or "", fresh) if fresh else {}
-            return {tp: Beginning(SourceOffset(committed.get(tp, 0))) for tp in fresh}
+            usable, _ = commits_of(source, records.group or "", fresh)
+            return {tp: Beginning(SourceOffset(usable.get(tp, 0))) for tp in fresh}
         case moment:
             return dict.fromkeys(fresh, Beginning(time=moment))
+
+
+def commits_of(
+    source: Admin, group: str, tps: Iterable[TopicPartition]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, tuple[int, int]]]:
+    """Return where a group stands, and apart where that is beyond the end of the log.
+
+    Nothing is known of a log there by a commit that another log had: what it has may be unread.
+
+    Args:
+        source: The source cluster.
+        group: The group.
+        tps: The partitions.
+
+    Returns:
+        The commits that count, and those beyond the end, each with that end.
+    """
+    wanted = [*tps]
+    committed = source.groups.committed(group, wanted) if wanted else {}
+    ends = source.offsets.latest(committed, patience=PATIENCE) if committed else {}
+    beyond = {tp: (at, ends[tp]) for tp, at in committed.items() if at > ends.get(tp, at)}
+    return {tp: at for tp, at in committed.items() if tp not in beyond}, beyond
 
 
 def _since_first_look(books: LinkBooks, tp: TopicPartition, topic_id: TopicId) -> Beginning:
