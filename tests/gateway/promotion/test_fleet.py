@@ -97,6 +97,7 @@ def test_all_hold_what_one_asks_and_go_on_where_the_record_says(made: Made) -> N
     facts = one.fleet.facts()
     assert any("would take part" in each for each in facts.told)
     assert facts.forbidden == []
+    assert facts.groups == {"g"}, "hidden groups of the other one are looked for, too"
     assert one.fleet.unseen({"g": ["m-1", "m-2"]}) == {"g": ["m-1"]}
 
     led(one, "there")

@@ -68,6 +68,7 @@ class FleetFacts:
         told: What a rehearsal tells of gateways and clients, in sentences.
         forbidden: A reason for each gateway that would not take part.
         waiting: How many members of each group wait, as it is not promoted.
+        groups: The groups whose members came through any of them.
     """
 
     seen: dict[str, SeenTransactional] = field(default_factory=dict)
@@ -75,6 +76,7 @@ class FleetFacts:
     told: list[str] = field(default_factory=list)
     forbidden: list[Reason] = field(default_factory=list)
     waiting: Counter[str] = field(default_factory=Counter)
+    groups: set[str] = field(default_factory=set)
 
     def know(self, ids: Iterable[RelayedId]) -> None:
         """Add transactional ids that the ledger knows."""
@@ -95,6 +97,7 @@ class FleetFacts:
         self.logins |= {ClientLogin(each.mechanism, each.name, each.token) for each in reply.logins}
         self.told += reply.told
         self.waiting.update(reply.waiting)
+        self.groups |= {*reply.groups}
 
 
 class Fleet:

@@ -122,6 +122,7 @@ class GatewayPart:
             seen=tuple(self._ids()) if told or task == GatewayTask.IDS else (),
             logins=tuple(self._logins()) if told else (),
             told=tuple(self._gateway.leaving.told()[:_MOST]) if told else (),
+            groups=tuple(sorted(routes.seen.groups())[:_GROUPS]) if told else (),
             waiting=routes.mirror.fenced.counts() if told and routes.mirror is not None else {},
         )
 
@@ -193,6 +194,8 @@ class GatewayPart:
 
 _MOST = 20
 """Sentences about clients of one gateway."""
+_GROUPS = 2000
+"""Groups that one gateway tells of: a record of the ledger has a megabyte at most."""
 
 
 def _some(call: GatewayCall, wanted: Callable[[str, str], bool]) -> dict[str, tuple[str, ...]]:

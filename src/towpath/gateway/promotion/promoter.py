@@ -383,7 +383,7 @@ class Promoter:
             scope.stay = self._staying(moved, promoted | scope.topics.keys())
         check_logins(link, scope, sorted(facts.logins))
         rights = lacking_rights(self._at.link, link, scope.mirrors, scope.groups)
-        hidden = hidden_groups(link, seen, scope)
+        hidden = hidden_groups(link, seen | facts.groups, scope)
         scope.forbidden = [*facts.forbidden, *scope.forbidden, *rights, *hidden]
         return scope
 

@@ -150,6 +150,7 @@ class GatewayReply:
         logins: Logins of clients.
         told: What a rehearsal tells of its clients, in sentences.
         waiting: How many members of each group wait there, as it is not promoted.
+        groups: The groups whose members came through it.
     """
 
     kind: ClassVar[str] = "gateway_reply"
@@ -168,6 +169,7 @@ class GatewayReply:
     logins: tuple[SeenLogin, ...] = ()
     told: tuple[str, ...] = ()
     waiting: Mapping[str, int] = field(default_factory=dict)
+    groups: tuple[str, ...] = ()
 
     def about(self) -> tuple[str | int, ...]:
         """Return the parts of the entry's ledger key that follow its kind and link."""
