@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from kafka.protocol.admin import DescribeClusterResponse
 from kafka.protocol.consumer import (
     FetchRequest,
     FetchResponse,
@@ -31,7 +32,7 @@ from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.fenced_members import FencedMembers
 from towpath.gateway.frames import head
 from towpath.gateway.leaving_clients import LeavingClients
-from towpath.gateway.metadata_merging import SourceBrokers
+from towpath.gateway.metadata_merging import MetadataMerging, SourceBrokers
 from towpath.gateway.mirror_reads import MirrorReads
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.relayed_nodes import RelayedNodes
@@ -135,6 +136,19 @@ def test_metadata_shows_the_leader_at_the_source_under_the_id_that_clients_know(
     assert [each.leader_id for each in moved.partitions] == [nodes.shown(1)]
     assert other.partitions == []
     assert [each.node_id for each in answer.brokers] == [nodes.shown(1)]
+
+
+def test_brokers_keep_their_racks_which_members_are_assigned_by() -> None:
+    routes, nodes = promoted(), RelayedNodes("h", 9092, {}, lambda *_: None, shift=0)
+    nodes.learn([Broker(1, "h", 1, "east"), Broker(2, "h", 2)])
+    nodes.learn([Broker(1, "other", 1)])  # an answer that does not tell racks
+    metadata = MetadataResponse(brokers=[], topics=[])
+    cluster = DescribeClusterResponse(brokers=[])
+    for merging in (MetadataMerging(routes, nodes), SourceBrokers(routes, nodes)):
+        for told, add in ((metadata, merging.metadata), (cluster, merging.cluster)):
+            told.brokers = []
+            add(told)
+            assert [each.rack for each in told.brokers] == ["east", None]
 
 
 def test_a_group_that_went_back_is_the_sources() -> None:

@@ -25,11 +25,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Broker:
-    """A broker as the cluster advertises it."""
+    """A broker as the cluster advertises it; `rack` is `None` if it has none, or was not told."""
 
     id: int
     host: str
     port: int
+    rack: str | None = None
 
     def __str__(self) -> str:
         return f"broker {self.id} ({self.host}:{self.port})"
@@ -207,7 +208,7 @@ def non_default(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
 
 def read_metadata(side: str, answer: Any) -> Metadata:
     """Decode a metadata response; unknown topics are left out."""
-    brokers = {b.node_id: Broker(b.node_id, b.host, b.port) for b in answer.brokers}
+    brokers = {b.node_id: Broker(b.node_id, b.host, b.port, b.rack) for b in answer.brokers}
     topics = [
         _topic(side, topic)
         for topic in answer.topics

@@ -112,7 +112,12 @@ def _add_brokers(answer: Any, nodes: RelayedNodes) -> None:
     answer.brokers = [
         *answer.brokers,
         *(
-            kind(node_id=nodes.shown(number), host=node.shown[0], port=node.shown[1], rack=None)
+            kind(
+                node_id=nodes.shown(number),
+                host=node.shown[0],
+                port=node.shown[1],
+                rack=node.rack,
+            )
             for number, node in nodes
         ),
     ]
@@ -123,7 +128,12 @@ def _add_described(answer: Any, nodes: RelayedNodes) -> None:
     answer.brokers = [
         *answer.brokers,
         *(
-            kind(broker_id=nodes.shown(number), host=node.shown[0], port=node.shown[1], rack=None)
+            kind(
+                broker_id=nodes.shown(number),
+                host=node.shown[0],
+                port=node.shown[1],
+                rack=node.rack,
+            )
             for number, node in nodes
         ),
     ]

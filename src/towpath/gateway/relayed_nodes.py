@@ -20,10 +20,12 @@ class RelayedNode:
     Attributes:
         shown: Where clients reach it.
         broker: Where it is itself.
+        rack: Its rack, `None` for none.
     """
 
     shown: Address
     broker: Address
+    rack: str | None = None
 
 
 class RelayedNodes:
@@ -61,6 +63,7 @@ class RelayedNodes:
                 node = self._nodes[broker.id] = RelayedNode(shown, (broker.host, broker.port))
                 self._opened(broker.id, node)
             node.broker = broker.host, broker.port
+            node.rack = broker.rack or node.rack  # not all answers tell it
 
     def _place(self, number: int) -> Address:
         if self._pattern:
