@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support import links
 from tests.support.ledger.books import TP, opened, receipt
 from tests.support.ledger.runs import run
 from tests.support.ledger.standings import ROW
@@ -20,6 +21,7 @@ from towpath.mirror.status.deleted import (
     retention,
     stretch_deleted,
 )
+from towpath.mirror.status.deletions import is_meant
 from towpath.mirror.status.foretold import with_foretold
 from towpath.mirror.status.partition_status import State
 from towpath.mirror.status.totals import ordered
@@ -211,3 +213,13 @@ def test_it_is_told_whether_a_run_had_foretold_it(
         )
     )  # fmt: skip
     assert with_foretold(books, TP, found) == replace(found, foretold=foretold)
+
+
+def test_what_clients_delete_of_a_promoted_topic_is_meant() -> None:
+    """Else each deletion by its new retention would be a trouble for ever."""
+    config = links.link("a:1", "b:2", str(ROW.topic))
+    assert is_meant(replace(ROW, state=State.PROMOTED), config)
+    assert not is_meant(replace(ROW, state=State.FAILED_OVER), config)
+    assert not is_meant(ROW, config)
+    allowed = links.link("a:1", "b:2", str(ROW.topic), may_delete=(str(ROW.topic),))
+    assert is_meant(ROW, allowed)

@@ -59,7 +59,7 @@ class DeletionWatch:
             patience: Seconds for the leaders of each side; see `ask_leaders`.
         """
         known = tuple(rows)
-        wanted = [row.tp for row in known if _is_asked(row)]
+        wanted = {row.tp: row for row in known if _is_asked(row)}
         found = self._found.get(
             lambda: _find(wanted, config, books, sides, read_runs, patience), self.every
         )
@@ -78,7 +78,7 @@ def _with(row: PartitionStatus, found: DeletedRecords | None) -> PartitionStatus
 
 
 def _find(
-    wanted: Iterable[TopicPartition],
+    wanted: Mapping[TopicPartition, PartitionStatus],
     config: LinkConfig,
     books: LinkBooks,
     sides: tuple[Admin, Admin],
@@ -98,15 +98,24 @@ def _find(
         judged = DeletionLook(*sides, patience).judge(stretches, targets)
     except ClusterError:  # that they are gone is told in any case, only not why
         judged = {}
-    lets = config.topics.lets_delete
     return {
         tp: with_foretold(
             books,
             tp,
-            deleted_records(books.of(tp), each, judged.get(tp, _UNKNOWN), meant=lets(tp.topic)),
+            deleted_records(
+                books.of(tp), each, judged.get(tp, _UNKNOWN), meant=is_meant(wanted[tp], config)
+            ),
         )
         for tp, each in stretches.items()
     }
+
+
+def is_meant(row: PartitionStatus, config: LinkConfig) -> bool:
+    """Return whether the target may delete records of a partition.
+
+    The file may say so, and a topic that was promoted is its clients' own there. Pure.
+    """
+    return row.state is State.PROMOTED or config.topics.lets_delete(row.topic)
 
 
 def _starts(
