@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.consumer import (
     FetchRequest,
     FetchResponse,
@@ -229,6 +230,32 @@ def test_metadata_come_from_the_cluster_that_has_the_topics() -> None:
     assert places(step(promoted(), metadata("moved"), 12)) == [TARGET]
     assert places(step(promoted(), metadata("moved", "other"), 12)) == [AT_SOURCE]
     assert places(step(promoted(), metadata(), 12)) == [AT_SOURCE]
+
+
+def configs(*resources: tuple[int, str]) -> DescribeConfigsRequest:
+    kind = DescribeConfigsRequest.DescribeConfigsResource
+    return DescribeConfigsRequest(
+        resources=[kind(resource_type=of, resource_name=name) for of, name in resources],
+        include_synonyms=False,
+        include_documentation=False,
+    )
+
+
+def test_configs_of_promoted_topics_are_those_of_the_target() -> None:
+    """There they are changed; a broker of the source would tell what counts no more."""
+    moved, other, broker = (2, "moved"), (2, "other"), (4, "1000001")
+    assert places(step(promoted(), configs(moved), 4)) == [TARGET]
+    for asked in ((other,), (moved, other), (broker,), (moved, broker), ()):
+        assert places(step(promoted(), configs(*asked), 4)) == [AT_SOURCE]
+    assert places(step(reverted(), configs(moved), 4)) == [AT_SOURCE]
+    at_target = TargetClient()
+    for asked in ((moved,), (broker,), (moved, broker)):
+        assert places(step(promoted(), configs(*asked), 4, at_target)) == [LEADER]
+    assert places(step(promoted(), configs(other), 4, at_target)) == [SOURCE], "a mirror topic"
+    assert places(step(promoted(), configs(moved, other), 4, at_target)) == [SOURCE]
+    routes = promoted()
+    routes.source_away = True
+    assert places(step(routes, configs(moved, other), 4)) == [TARGET]
 
 
 def test_a_promoted_group_is_found_on_the_target() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from kafka.protocol.admin import DeleteRecordsRequest
+from kafka.protocol.admin import DeleteRecordsRequest, DescribeConfigsRequest
 from kafka.protocol.consumer import (
     FetchRequest,
     FetchResponse,
@@ -206,6 +206,21 @@ def test_metadata_come_from_the_target_and_make_no_mirror_topic() -> None:
         assert found is not None
         sent = MetadataRequest.decode(memoryview(found.sends[0].frame)[4:], version=9, header=True)
         assert sent.allow_auto_topic_creation is made
+
+
+def test_configs_of_mirror_topics_are_those_of_the_source_where_they_are_changed() -> None:
+    kind = DescribeConfigsRequest.DescribeConfigsResource
+
+    def asked(*names: str) -> Any:
+        resources = [kind(resource_type=2, resource_name=name) for name in names]
+        return DescribeConfigsRequest(
+            resources=resources, include_synonyms=False, include_documentation=False
+        )
+
+    (found,) = places(Gate().step(asked("topic-a"), 4))
+    assert found.cluster is Cluster.SOURCE
+    assert places(Gate().step(asked("other"), 4)) == [LEADER]
+    assert places(Gate().step(asked("other", "topic-a"), 4)) == [LEADER], "it has both"
 
 
 def test_records_of_mirror_topics_are_not_deleted() -> None:

@@ -14,6 +14,7 @@ from kafka.protocol.admin import (
     CreatePartitionsRequest,
     DeleteTopicsRequest,
     DescribeClusterRequest,
+    DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
 )
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
@@ -85,6 +86,7 @@ class Steering:
             Api.DELETE_TOPICS: (DeleteTopicsRequest, self._topics),
             Api.CREATE_PARTITIONS: (CreatePartitionsRequest, self._topics),
             Api.INCREMENTAL_ALTER_CONFIGS: (IncrementalAlterConfigsRequest, self._topics),
+            Api.DESCRIBE_CONFIGS: (DescribeConfigsRequest, self._configs),
         }
         self._handlers = {
             **decoded_by,
@@ -285,6 +287,21 @@ class Steering:
             raise FrameError(f"request {head.key} for topics of both clusters is not relayed")
         return self._send.to(of_cluster(Cluster.TARGET, client.home), frame, head)
 
+    def _configs(
+        self, asked: Any, frame: bytearray, head: Head, client: RelayedClient
+    ) -> RequestStep:
+        """Ask the cluster that has the topics for their configs: there they are changed, too."""
+        routes, names = self._routes, {*_topics_of(asked, head, self._routes)}
+        alone = bool(names) and len(names) == len({*map(_resource, asked.resources)})
+        moved = routes.promoted(names)
+        # Where mirrors are read, it is the target that has topics of both kinds.
+        has_both = routes.mirror is not None and 0 < len(moved) < len(names)
+        if not alone or has_both or self._logins:
+            return self._send.to(self._usual(head.key, client), frame, head)
+        is_there = routes.source_away or moved == names
+        cluster = Cluster.TARGET if is_there else Cluster.SOURCE
+        return self._send.to(of_cluster(cluster, client.home), frame, head)
+
 
 _SEEN = frozenset(
     {
@@ -325,8 +342,12 @@ def _moved_of(kind: int | None, routes: Routes) -> Callable[[str], bool]:
     return lambda _: False
 
 
+def _resource(of: Any) -> tuple[int, str]:
+    return of.resource_type, of.resource_name
+
+
 def _topics_of(asked: Any, head: Head, routes: Routes) -> Iterable[str]:
-    if head.key == Api.INCREMENTAL_ALTER_CONFIGS:
+    if head.key in {Api.DESCRIBE_CONFIGS, Api.INCREMENTAL_ALTER_CONFIGS}:
         return [each.resource_name for each in asked.resources if each.resource_type == _TOPIC]
     if head.key == Api.DELETE_TOPICS and head.version < _TOPICS_BY_ID:
         return [*asked.topic_names]
