@@ -125,7 +125,8 @@ def test_what_clients_wrote_stays_theirs_in_another_cutover(
         produce(link.target.bootstrap, link.clean, own)
     verified = here("verify", str(file), *MASTER)
     assert verified.code == 0, verified.said
-    assert "15 records behind the cutover of " in " ".join(verified.out.split())
+    said = " ".join(verified.out.split())
+    assert f"15 records in {link.clean}-0, {link.clean}-1 behind the cutover of " in said
     assert "2 partitions cut over on " in " ".join(here("status", str(file)).out.split())
     planned = here("plan", str(file))
     assert "so clients may write to the mirror topics" in " ".join(planned.out.split())

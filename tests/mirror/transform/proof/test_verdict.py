@@ -163,7 +163,7 @@ def test_what_clients_wrote_behind_a_cutover_is_theirs_and_counted() -> None:
     found = judged(both, both, stand(row=replace(row(), cut=cut)), clients={(HERE[1], 77): 5})
     assert (found.verdict, found.clients[0].records) == (Verdict.EQUAL, 5)
     assert found.notes[0] == (
-        "5 records behind the cutover of 1970-01-01T00:00:00Z are the clients' own"
+        f"5 records in {HERE[1]} behind the cutover of 1970-01-01T00:00:00Z are the clients' own"
         " (5 of producer 77)"
     )
 

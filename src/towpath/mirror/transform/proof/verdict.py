@@ -48,7 +48,7 @@ class _Judging:
     def __init__(self, stand: ProofStand, proof: Proof, *, may_delete: bool) -> None:
         self._stand, self._proof = stand, proof
         self._others, self._others_in = self._told(proof.beside.others)
-        self._clients, _ = self._told(proof.beside.clients)
+        self._clients, self._clients_in = self._told(proof.beside.clients)
         self._values_not = 0
         self._may_delete = may_delete
         self._counts = Counts()
@@ -232,7 +232,8 @@ class _Judging:
             (self._notes if self._stand.shared else self._reasons).append(text)
             self._different |= not self._stand.shared
         if self._clients and self._stand.row.cut is not None:
-            many = counted(self._clients.total(), "record")
+            named = ", ".join(map(str, sorted(self._clients_in)))
+            many = f"{counted(self._clients.total(), 'record')} in {named}"
             when = readable(self._stand.row.cut.at)
             whose = ", ".join(map(str, _writers(self._clients)))
             self._notes.append(
