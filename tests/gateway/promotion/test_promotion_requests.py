@@ -32,9 +32,10 @@ class Ledger:
     asked: Promotion | None = None
     looked: int = field(default=0)
     throttled: float = 0.0
+    patience: Deadline | None = None
 
     def wait_until(self, patience: Deadline | None) -> None:
-        assert patience is not None, "a target that throttles is not waited for without end"
+        self.patience = patience
 
     def usable(self) -> bool:
         return True
@@ -43,6 +44,7 @@ class Ledger:
         (self.asked,) = entries
 
     def read(self, *_: Any, **__: Any) -> list[Promotion]:
+        assert self.patience is not None, "a target that throttles is not waited for without end"
         found = self.answers[min(self.looked, len(self.answers) - 1)]
         self.looked += 1
         if isinstance(found, ClusterError):
@@ -76,6 +78,12 @@ def asked(answers: list[PromotionStage | ClusterError]) -> tuple[Promotion, list
 def test_a_target_that_is_silent_while_a_gateway_works_is_waited_for() -> None:
     done, told = asked([PromotionStage.RUNNING, AWAY, AWAY, PromotionStage.PROMOTED])
     assert (done.state, told) == (PromotionStage.PROMOTED, [PromotionStep.NEAR])
+
+
+def test_what_comes_after_the_request_has_more_time() -> None:
+    ledger = Ledger([PromotionStage.RUNNING, PromotionStage.PROMOTED])
+    ask(cast("OpenLink", Link(ledger)), (), threading.Event(), dry_run=False)
+    assert ledger.patience is None
 
 
 @pytest.mark.parametrize("before", [[], [PromotionStage.RUNNING]])

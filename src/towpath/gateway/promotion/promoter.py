@@ -47,7 +47,7 @@ _PULSE = 3.0
 """Seconds within which a broker of the source answers, or the source counts as away."""
 _MOST = 20
 _PREPARES = 30.0
-"""Seconds for which a target that throttles us is waited for before anybody is held."""
+"""Seconds for which each part of what comes before anybody is held waits for quotas."""
 _PREPARING = "writing and reading the ledger before a promotion"
 
 
@@ -251,11 +251,15 @@ class Promoter:
             UndecidedError: The gateway shall end, and it is not known what became of it.
         """
         book = self._at.book
-        book.wait_until(Deadline.after(_PREPARES))
+        self._bound_waits()
         try:
             return self._done(asked, book.throttled)
         finally:
             book.wait_until(None)
+
+    def _bound_waits(self) -> None:
+        """Let this part of what comes before a promotion wait so long for quotas, and no longer."""
+        self._at.book.wait_until(Deadline.after(_PREPARES))
 
     def _done(self, asked: Promotion, before: float) -> Promotion | None:
         at, scope, link = self._at, PromotionScope({}), self._at.link
@@ -275,9 +279,11 @@ class Promoter:
                 forbidden = self._of_way_back(asked, name)
                 if name is not None and not forbidden:
                     link = stack.enter_context(copying(at.link, name))
+                    self._bound_waits()
                     scope = self._scope(link, asked)
                     forbidden = [*scope.forbidden, *self._of_reads(asked, scope)]
                 if asked.dry_run:
+                    self._bound_waits()
                     told = _first_of([*self._told(scope, link), *self._facts.told])
             except TowpathError as error:
                 forbidden = [error.reason]

@@ -100,8 +100,11 @@ def ask(
         at=now_ms(),
         groups=tuple(groups),
     )
-    link.ledger.append([asked])
-    return _followed(link, asked, stop, Deadline.after(_ANSWER), told)
+    try:
+        link.ledger.append([asked])
+        return _followed(link, asked, stop, Deadline.after(_ANSWER), told)
+    finally:
+        link.ledger.wait_until(None)  # whoever copies the rest has more time
 
 
 def require_ledger(link: OpenLink) -> None:
@@ -187,6 +190,7 @@ def withdraw(link: OpenLink, asked: Promotion, stop: threading.Event) -> Promoti
     if throttled:
         why = Reason.of(ReasonCode.PROMOTE_NO_GATEWAY, throttled=throttled)
     undone = replace(asked, state=PromotionStage.UNDONE.value, reasons=(why,))
+    link.ledger.wait_until(Deadline.after(_THROTTLED))
     link.ledger.append([undone])
     new = [each for each in _new(link, asked, 0.0) if each.state != PromotionStage.ASKED]
     if not new or not new[0].gateway:
