@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Set
 from contextlib import ExitStack
 from dataclasses import replace
-from uuid import UUID
 
 from towpath.access.topic_writers import told_writers
 from towpath.cluster.connect.throttling import throttled
@@ -27,6 +26,7 @@ from towpath.gateway.promotion.link_back import copying, link_back
 from towpath.gateway.promotion.link_rights import hidden_groups, lacking_rights
 from towpath.gateway.promotion.login_checks import check_logins
 from towpath.gateway.promotion.mirroring_end import close_topics
+from towpath.gateway.promotion.other_links import OtherLinks
 from towpath.gateway.promotion.promotion_attempt import PromotionAttempt
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope, scope_of
@@ -34,7 +34,6 @@ from towpath.gateway.promotion.readiness import Sequences, automatic_request, re
 from towpath.gateway.promotion.stray_watch import StrayWatch
 from towpath.gateway.promotion.transaction_scope import elsewhere
 from towpath.gateway.promotion.undo_errors import UndoneError
-from towpath.gateway.topics_of_others import ClientName
 from towpath.ledger.entries import Promoted, Promotion, PromotionStage
 from towpath.ledger.link import OpenLink
 from towpath.model.amounts import counted
@@ -56,6 +55,9 @@ class Promoter:
 
     Args:
         at: What to work with.
+
+    Attributes:
+        other_links: Keeps clients from topics of other links.
     """
 
     def __init__(self, at: PromotionResources) -> None:
@@ -69,7 +71,7 @@ class Promoter:
         self._writers: Sequences | None = None
         self._gate = LeavingGate(at)
         self._late = LateMembers(at)
-        self._of_others = dict[TopicName, Promoted]()
+        self.other_links = OtherLinks(at)
 
     @property
     def is_behind(self) -> bool:
@@ -77,8 +79,7 @@ class Promoter:
 
         Another gateway moved them, while this one was taken for dead.
         """
-        book = self._at.book
-        return not self._taken.issuperset(book.promoted) or book.of_others != self._of_others
+        return self.other_links.is_behind or not self._taken.issuperset(self._at.book.promoted)
 
     def resume(self) -> list[Reason]:
         """Apply earlier moves, and complete their unfinished work; return the problems.
@@ -87,7 +88,7 @@ class Promoter:
             TowpathError: A cluster does not answer.
         """
         at, all_of_them = self._at, self._at.book.promoted
-        self._bar()
+        self.other_links.bar(mirrors=self._mirror is not None)
         records = [each for name, each in all_of_them.items() if name not in self._taken]
         if not records:
             return []
@@ -112,43 +113,6 @@ class Promoter:
         troubles = self._close()
         self._ask()
         return troubles
-
-    def _bar(self) -> None:
-        """Keep clients from topics that other links have promoted.
-
-        Where clients read mirrors, what the link does not have is the target's anyway.
-        """
-        at, self._of_others = self._at, {**self._at.book.of_others}
-        found = self._of_others if self._mirror is None else {}
-        moved = [each for record in found.values() for each in record.topics]
-        ids = {UUID(one) for each in moved if each.topic in found
-               for one in (each.source_id, each.target_id)}  # fmt: skip
-
-        def bar() -> None:
-            of_others = at.gateway.routes.of_others
-            of_others.links = {name: record.link for name, record in found.items()}
-            of_others.ids = ids
-
-        at.call(bar)
-
-    def turned_back(self) -> list[Reason]:
-        """Return a reason for each client that came here with records of another link's topics."""
-        of_others = self._at.gateway.routes.of_others
-
-        def taken() -> set[tuple[ClientName, str]]:
-            found, of_others.turned_back = of_others.turned_back, set()
-            return found
-
-        return [
-            Reason.of(
-                ReasonCode.PROMOTE_OTHER_LINK,
-                topic=topic,
-                link=self._of_others[TopicName(topic)].link,
-                client=f"{name or 'without an id'} at {host}",
-            )
-            for (host, name), topic in sorted(self._at.call(taken))[:_MOST]
-            if topic in self._of_others
-        ]
 
     def _ask(self) -> None:
         """Ask what a gateway that begins must know of both clusters, if they are there."""

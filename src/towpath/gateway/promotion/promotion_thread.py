@@ -153,7 +153,7 @@ class PromotionThread:
                     self._viewed = time.monotonic()
                     self._relayed.note()
                     self._promoter.pulse()
-                    self._tell(self._promoter.turned_back())
+                    self._tell(self._promoter.other_links.turned_back())
                     self._tell(self._promoter.refresh())
                     self._do_waiting()
             except UndecidedError:  # the gateway ends, and the next one tells
