@@ -121,7 +121,8 @@ def _with_books(
 ) -> Planned:
     """Complete the plan with the ledger's help, if the target has a ledger or can get one.
 
-    The ledger may say that the link joins other clusters; then the plan is made without it.
+    The ledger may say that the link joins other clusters, or was removed; then the plan is made
+    without it.
     """
     notes, no_ledger = ledger(link.target, len(link.target.cluster.brokers()))
     plan = replace(plan, notes=tuple(notes), problems=tuple(no_ledger))
@@ -129,6 +130,7 @@ def _with_books(
         return _compared(plan, link, clients, beside, known=False)
     try:
         link.look()
+        link.books.require_name()
     except LedgerError as error:
         told = Problem("link", str(error), Cause.CLUSTER)
         apart = replace(link, books=LinkBooks(link.config.link))
