@@ -11,6 +11,10 @@ from confluent_kafka.admin import AdminClient
 from tests.support.clusters.brokers import SharedCluster
 from tests.support.here import Here
 from towpath.dev import ports
+from towpath.ledger.entries import Twinned
+from towpath.ledger.link import open_link
+from towpath.model.nouns import LinkName
+from towpath.settings import load
 
 pytestmark = pytest.mark.broker
 
@@ -73,3 +77,22 @@ def test_a_link_that_never_ran_is_removed_whole_and_its_name_is_free(
     assert (gone.code, gone.json["done"], gone.json["entries"]) == (0, True, 1), gone.said
     assert here("link", "show", str(file)).code == 4
     assert here("link", "create", str(file), "-o", "json").json["new"]
+
+
+def test_a_rehearsed_removal_ends_as_the_deed_would_and_the_plan_says_that_it_is_done(
+    file: Path, source: SharedCluster, here: Here
+) -> None:
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([f"source: {{bootstrap: '{source.bootstrap}'}}", *lines[1:]]))
+    with open_link(load(file)) as link:
+        link.prepare()
+        link.ledger.append([Twinned(link=link.name, twin=LinkName("other"), at=1)])
+    for words in (["--dry-run"], ["--yes"]):
+        refused = here("link", "rm", str(file), *words)
+        assert (refused.code, "add --release" in refused.said) == (3, True), refused.said
+    foretold = here("link", "rm", str(file), "--dry-run", "--release")
+    assert (foretold.code, "add --release" in foretold.said) == (0, False), foretold.said
+    assert here("link", "rm", str(file), "--yes", "--release").code == 0
+    (problem,) = here("plan", str(file), "-o", "json").json["problems"]
+    assert "its name is not used again" in problem["text"]
+    assert "repair" not in problem["text"]

@@ -131,7 +131,8 @@ def _rests_and_goes_on(alive: Alive, run: RunInside) -> None:
 
 def _is_not_removed_without_a_word(alive: Alive) -> None:
     """What it owns is named first; then its books go, and its name is not used again."""
-    told = alive.tell("link", "rm", "--dry-run")
+    told = alive.tell("link", "rm", "--dry-run", code=3)
+    assert alive.tell("link", "rm", "--dry-run", "--release")["topics"] == told["topics"]
     assert [(each["topic"], each["records"], each["owned"]) for each in told["topics"]] == [
         (alive.one, 60, True),
         (alive.two, 60, True),
@@ -144,4 +145,5 @@ def _is_not_removed_without_a_word(alive: Alive) -> None:
     again = alive.run()
     wait_until(lambda: not again.running, "a run is refused", 180)
     assert "give the file another `link` name" in again.said
+    assert "give the file another `link` name" in str(alive.tell("plan", code=3)["problems"])
     assert end_offsets(alive.link.target.bootstrap, alive.one)[1] == 60, "the topics stay"

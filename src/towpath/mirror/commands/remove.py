@@ -45,18 +45,17 @@ def remove(
     config = load(file)
 
     def agreed(plan: RemovalPlan) -> bool:
-        if dry_run or (plan.needs_release and not release):
+        if dry_run or plan.is_refused(release=release):
             return False
         if not yes:
             console(stderr=True).print(*_lines(plan, config.records), sep="\n")
         return yes or confirmed("Remove the books of this link?")
 
     found = remove_link(config, agreed)
-    lines = [*_lines(found.plan, config.records), *_end(found, dry_run=dry_run, release=release)]
+    lines = [*_lines(found.plan, config.records), *_end(found, release=release)]
     show(Group(*map(line, lines)), _data(found))
-    return (
-        0 if found.done or found.plan.over or (dry_run and not found.plan.refusals) else NOT_REMOVED
-    )
+    foretold = dry_run and not found.plan.is_refused(release=release)
+    return 0 if found.done or found.plan.over or foretold else NOT_REMOVED
 
 
 def _lines(plan: RemovalPlan, records: RecordsConfig) -> Iterator[str]:
@@ -115,7 +114,7 @@ def anew(records: RecordsConfig) -> str:
     return f"With this file, a link of another name into the same topics begins at {where}"
 
 
-def _end(found: RemovalReport, *, dry_run: bool, release: bool) -> Iterator[str]:
+def _end(found: RemovalReport, *, release: bool) -> Iterator[str]:
     plan = found.plan
     if found.done and plan.never_ran:
         yield f"link {plan.link} is removed"
@@ -124,7 +123,7 @@ def _end(found: RemovalReport, *, dry_run: bool, release: bool) -> Iterator[str]
         yield f"the books of link {plan.link} are removed ({what}); its name is not used again"
     elif plan.over:
         yield f"the books of link {plan.link} were removed already"
-    elif not dry_run and not plan.refusals and plan.needs_release and not release:
+    elif not plan.refusals and plan.needs_release and not release:
         yield "nothing was changed; add --release to give up what is above"
     else:
         yield "nothing was changed"

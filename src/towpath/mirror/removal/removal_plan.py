@@ -86,6 +86,14 @@ class RemovalPlan:
         """Whether the operator must confirm that topics or dependent links are given up."""
         return bool(self.owned or self.leans)
 
+    def is_refused(self, *, release: bool) -> bool:
+        """Whether the books stay, whatever the operator answers.
+
+        Args:
+            release: Whether the operator gives up topics and dependent links.
+        """
+        return bool(self.refusals) or (self.needs_release and not release)
+
 
 def removal_plan(
     books: LinkBooks,
