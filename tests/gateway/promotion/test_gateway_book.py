@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.support.links import Link
 from towpath.cluster.data.client import Client
 from towpath.gateway.promotion.deciding import UndecidedError, decide
 from towpath.gateway.promotion.gateway_book import GatewayBook
+from towpath.gateway.promotion.other_links import ids_of
 from towpath.gateway.promotion.promotion_requests import ask, withdraw
 from towpath.ledger.entries import (
     GatewaySign,
@@ -29,7 +31,7 @@ from towpath.ledger.events import EventReader, What
 from towpath.ledger.link import OpenLink, open_link
 from towpath.mirror.removal.removal import remove
 from towpath.model.errors import ConfigError, LedgerError, UnreachableError
-from towpath.model.nouns import NO_TOPIC_ID, LinkName, Side, TopicName
+from towpath.model.nouns import NO_TOPIC_ID, LinkName, Side, TopicId, TopicName
 from towpath.model.reasons import ReasonCode
 from towpath.runtime.clock import now_ms
 from towpath.settings import load
@@ -262,6 +264,12 @@ def test_topics_of_another_link_are_known_until_they_go_back_and_no_source_is_wa
     book.take_in(replace(identity, link=theirs))
     book.take_in(identity)
     assert book.of_others == {"theirs": moved}
+    assert [*ids_of(book.of_others)] == [], "a topic that no cluster gave an id"
+    known = replace(topic, source_id=TopicId(str(UUID(int=1))), target_id=TopicId(str(UUID(int=2))))
+    assert [*ids_of({known.topic: replace(moved, topics=(topic, known))})] == [
+        UUID(int=1),
+        UUID(int=2),
+    ]
     assert book.promoted == {}
     book.take_in(replace(moved, name="back", back=True))
     assert book.of_others == {}

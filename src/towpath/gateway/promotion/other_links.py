@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.topics_of_others import ClientName
 from towpath.ledger.entries import Promoted
-from towpath.model.nouns import TopicName
+from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.model.reasons import Reason, ReasonCode
 
 _MOST = 20
@@ -37,9 +38,7 @@ class OtherLinks:
         """
         at, self._known = self._at, {**self._at.book.of_others}
         found = {} if mirrors else self._known
-        moved = [each for record in found.values() for each in record.topics]
-        ids = {UUID(one) for each in moved if each.topic in found
-               for one in (each.source_id, each.target_id)}  # fmt: skip
+        ids = {*ids_of(found)}
 
         def bar() -> None:
             of_others = at.gateway.routes.of_others
@@ -66,3 +65,15 @@ class OtherLinks:
             for (host, name), topic in sorted(self._at.call(taken))[:_MOST]
             if topic in self._known
         ]
+
+
+def ids_of(found: Mapping[TopicName, Promoted]) -> Iterator[UUID]:
+    """Yield the ids of topics on both clusters, of those that have one.
+
+    Args:
+        found: The last move of each topic.
+    """
+    for name, record in found.items():
+        for topic in record.topics:
+            ids = (topic.source_id, topic.target_id) if topic.topic == name else ()
+            yield from (UUID(one) for one in ids if one != NO_TOPIC_ID)
