@@ -9,6 +9,7 @@ from typing import Any
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope, take_in_new
 from towpath.gateway.promotion.reasons.groups import of_commits
+from towpath.gateway.promotion.target_members import strangers, target_members
 from towpath.gateway.promotion.undo_errors import (
     UndoneError,
     missed,
@@ -50,14 +51,18 @@ class GroupMove:
         self._fleet, self._names = at.fleet, frozenset[str]()
 
     def present(self) -> None:
-        """Wait until a gateway has seen every member of the groups.
+        """Wait until a gateway has seen every member of the groups, here and where they go on.
 
         Raises:
-            UndoneError: One was not: it would go on where it is.
+            UndoneError: One was not: it would go on where it is, or it is a member there already.
         """
         patience = Deadline.after(_HEARD)
         while away := self._unseen(self._members()):
             self._at.require(patience, missed(ReasonCode.PROMOTE_MEMBERS_DIRECT, away))
+            time.sleep(_LOOK)
+        patience = Deadline.after(MEMBERS)
+        while others := strangers(self._fleet, self._link, self._scope.groups):
+            self._at.require(patience, missed(ReasonCode.PROMOTE_MEMBERS_THERE, others))
             time.sleep(_LOOK)
 
     def find(self) -> None:
@@ -173,26 +178,14 @@ class GroupMove:
         Raises:
             UndoneError: Somebody is a member there who did not come through a gateway.
         """
-        groups = self._link.target.groups
-        patience, moving = Deadline.after(MEMBERS), {each.name for each in self._scope.groups}
-        while True:
-            listing = groups.listed()
-            there = [  # of whatever kind: offsets alone make a classic group
-                each for name, each in listing.groups.items() if name in moving and each.has_members
-            ]
-            if not there:
-                return
-            members = groups.members(there)
-            names = {group.name: [each.id for each in part] for group, part in members.items()}
+        groups, patience = self._link.target.groups, Deadline.after(MEMBERS)
+        while there := target_members(self._link, self._scope.groups):
+            names = {group.group.name: each for group, each in there.items()}
             others = self._unseen(names)
-            led_away = {
-                each: {*names[each.group.name]} - {*others.get(each.group.name, ())}
-                for each in there
-                if each.group.name in names
-            }
-            groups.leave(led_away)
-            late = missed(ReasonCode.PROMOTE_MEMBERS_THERE, others or names)
-            self._at.require(patience, late)
+            groups.leave(
+                {each: {*part} - {*others.get(each.group.name, ())} for each, part in there.items()}
+            )
+            self._at.require(patience, missed(ReasonCode.PROMOTE_MEMBERS_THERE, others or names))
             time.sleep(_NAP)
 
     def _write(self, wanted: Offsets) -> None:

@@ -32,6 +32,7 @@ from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope, scope_of
 from towpath.gateway.promotion.readiness import Sequences, automatic_request, readiness_of
 from towpath.gateway.promotion.stray_watch import StrayWatch
+from towpath.gateway.promotion.target_members import of_strangers
 from towpath.gateway.promotion.transaction_scope import elsewhere
 from towpath.gateway.promotion.undo_errors import UndoneError
 from towpath.ledger.entries import Promoted, Promotion, PromotionStage
@@ -248,6 +249,7 @@ class Promoter:
                     forbidden = [*scope.forbidden, *self._of_reads(asked, scope)]
                 if asked.dry_run:
                     self._bound_waits()
+                    forbidden += of_strangers(at.fleet, link, scope.groups)
                     told = _first_of([*self._told(scope, link), *self._facts.told])
             except TowpathError as error:
                 forbidden = [error.reason]
@@ -323,6 +325,7 @@ class Promoter:
         rights = lacking_rights(at.link, at.link, (), known)
         forbidden = tuple([*facts.forbidden, *scope.forbidden, *rights][:_MOST])
         if asked.dry_run:
+            forbidden += tuple(of_strangers(at.fleet, at.link, scope.groups))
             state, told = PromotionStage.TOLD.value, _first_of([*scope.told, *facts.told])
             return replace(asked, state=state, told=told, reasons=forbidden)
         if forbidden:

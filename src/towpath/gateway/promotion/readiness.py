@@ -9,6 +9,7 @@ from typing import TypeAlias
 from towpath.gateway.promotion.automatic_promotion import Readiness
 from towpath.gateway.promotion.promotion_resources import PromotionResources
 from towpath.gateway.promotion.promotion_scope import PromotionScope
+from towpath.gateway.promotion.target_members import of_strangers
 from towpath.gateway.promotion.undo_errors import missed
 from towpath.ledger.alive import this_host
 from towpath.ledger.entries import Promotion, PromotionStage
@@ -48,7 +49,7 @@ def readiness_of(
         before: What the scope told of producers at the last look, `None` if this is the first one.
 
     Raises:
-        ClusterError: The source does not answer.
+        TowpathError: A cluster does not answer, or the ledger cannot be read or written.
     """
     reasons = [*scope.forbidden]
     if before is not None:
@@ -60,6 +61,7 @@ def readiness_of(
     away = at.fleet.unseen(members)
     if away:
         reasons.append(missed(ReasonCode.PROMOTE_MEMBERS_DIRECT, away).why)
+    reasons += of_strangers(at.fleet, at.link, scope.groups)
     return Readiness(reasons, any(members.values()) or any(scope.producers.values()))
 
 
