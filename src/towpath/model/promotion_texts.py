@@ -169,8 +169,7 @@ PROMOTION: Mapping[ReasonCode, Callable[..., str]] = MappingProxyType(
         ),
         ReasonCode.PROMOTE_OPEN: lambda text: f"the link may still write promoted topics: {text}",
         ReasonCode.PROMOTE_CONFIGS: lambda topic, configs, why: (
-            f"topic {topic} has moved without configs that the link had held back, as {why}; set"
-            f" {configs} on it"
+            f"topic {topic} has moved without configs of its source, as {why}; set {configs} on it"
         ),
     }
 )

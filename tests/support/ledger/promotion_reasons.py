@@ -171,8 +171,8 @@ PROMOTIONS = {
     Reason.of(
         ReasonCode.PROMOTE_CONFIGS, topic="orders", configs="retention.ms=1000", why="no right"
     ): (
-        "topic orders has moved without configs that the link had held back, as no right; set"
-        " retention.ms=1000 on it"
+        "topic orders has moved without configs of its source, as no right; set retention.ms=1000"
+        " on it"
     ),
     Reason.of(ReasonCode.PROMOTE_OPEN, text="stop its run; target: away"): (
         "the link may still write promoted topics: stop its run; target: away"

@@ -27,7 +27,7 @@ from towpath.model.reasons import Reason, ReasonCode
 from towpath.records.target.fences import Fencer, fence_of
 from towpath.runtime.clock import now_ms
 from towpath.runtime.user import this_user
-from towpath.topics.final_configs import set_final
+from towpath.topics.final_configs import set_as_source
 
 _OVER = FailedOver | Reversed | RemovedState
 """States in which nothing is copied, for good."""
@@ -53,7 +53,8 @@ def close_topics(link: OpenLink, record: Promoted) -> ClosedTopics:
 
     Runs read the state of a topic, and stop. A run that is frozen may have read it before: what it
     sends later is refused by the fences. Where the logs ended when the topics moved goes into the
-    ledger, too: there a link back begins. What the link holds back of the topics' configs is set.
+    ledger, too: there a link back begins. The topics get the configs that the source
+    has now, also those that the link held back.
 
     Args:
         link: The link that copied them.
@@ -76,7 +77,7 @@ def close_topics(link: OpenLink, record: Promoted) -> ClosedTopics:
         write_states(link, [*one_way.values()])
         link.ledger.append([*_cuts(link, record, one_way, by.at)])
         unfenced = _fence(link, [*one_way])
-        unset = set_final(link, one_way)
+        unset = set_as_source(link, one_way)
         ended = [
             each.fail_over(replace(by, at=now_ms()), lost=0, again=0)
             for each in one_way.values()
@@ -85,7 +86,7 @@ def close_topics(link: OpenLink, record: Promoted) -> ClosedTopics:
         write_states(link, ended)
     except TowpathError as error:
         return ClosedTopics([_trouble(f"stop its run; {error}")], again=True)
-    return ClosedTopics([*map(_trouble, unfenced), *unset.values()])
+    return ClosedTopics([*map(_trouble, unfenced), *unset])
 
 
 def _cuts(
