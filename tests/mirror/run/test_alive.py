@@ -145,5 +145,5 @@ def _is_not_removed_without_a_word(alive: Alive) -> None:
     again = alive.run()
     wait_until(lambda: not again.running, "a run is refused", 180)
     assert "give the file another `link` name" in again.said
-    assert "give the file another `link` name" in str(alive.tell("plan", code=3)["problems"])
+    assert "give the file another `link` name" in str(alive.tell("plan", code=4)["problems"])
     assert end_offsets(alive.link.target.bootstrap, alive.one)[1] == 60, "the topics stay"
