@@ -67,6 +67,17 @@ def test_everything_is_served_below_a_root_as_well() -> None:
             assert get(address, path)[0] == 404
 
 
+@pytest.mark.parametrize("root", ["/met", "/metrics", "/ping"])
+def test_a_root_that_looks_like_what_is_served_takes_nothing_away(root: str) -> None:
+    [port] = ports.reserve(1)
+    address = f"127.0.0.1:{port}"
+    with MetricsServer(("127.0.0.1", port), LinkMeter(), measure, root=root):
+        for path in ("/ping", f"{root}/ping"):
+            assert get(address, path) == (200, "pong\n")
+        for path in ("/metrics", f"{root}/metrics"):
+            assert get(address, path)[1].startswith("# HELP")
+
+
 def test_metrics_and_ready_and_nothing_else(capfd: pytest.CaptureFixture[str]) -> None:
     meter = LinkMeter()
     with served(meter) as address:

@@ -129,7 +129,8 @@ class _Handler(BaseHTTPRequestHandler):
             super().handle()
 
     def do_GET(self) -> None:
-        match self.path.partition("?")[0].removeprefix(self.server.root):
+        path, root = self.path.partition("?")[0], self.server.root
+        match path.removeprefix(root) if path.startswith(f"{root}/") else path:
             case "/metrics" | "/stats":  # the second one is Redpanda Connect's
                 self._answer(generate_latest(self.server.registry), CONTENT_TYPE_PLAIN_0_0_4)
             case "/live" if self.server.meter.idle < STALLED:
