@@ -27,13 +27,9 @@ from towpath.gateway import leaving_clients
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.cut_table import SentBatch
 from towpath.gateway.fetch_requests import Positions
-from towpath.gateway.frames import head
+from towpath.gateway.frames import ClientName, head
 from towpath.gateway.gateway_counts import LeavingCounts
-from towpath.gateway.leaving_clients import (
-    SETTLED,
-    ClientName,
-    LeavingClients,
-)
+from towpath.gateway.leaving_clients import SETTLED, LeavingClients
 from towpath.gateway.own_answers import OwnAnswers
 from towpath.gateway.relayed_nodes import RelayedNodes
 from towpath.gateway.request_steps import RequestStep

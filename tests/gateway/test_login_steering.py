@@ -45,8 +45,8 @@ from tests.support.clients.promoted_routes import (
 from towpath.cluster.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from towpath.gateway.client_logins import ClientLogin, LoginState
 from towpath.gateway.fetch_requests import Positions
-from towpath.gateway.frames import FrameError, head
-from towpath.gateway.leaving_clients import ClientName, LeavingClients
+from towpath.gateway.frames import ClientName, FrameError, head
+from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.request_steps import RequestStep
 from towpath.gateway.routes import BrokerPlace, Cluster, Routes
 

@@ -21,6 +21,7 @@ from towpath.gateway.frames import (
     LARGEST,
     LARGEST_LOGIN,
     SMALLEST,
+    ClientName,
     FrameError,
     Frames,
     Head,
@@ -28,7 +29,6 @@ from towpath.gateway.frames import (
     head,
 )
 from towpath.gateway.gateway_counts import ConnectionCounts
-from towpath.gateway.leaving_clients import ClientName
 from towpath.gateway.passing_requests import PassingRule, passing
 from towpath.gateway.recoding import LATE, Change, LateAnswer
 from towpath.gateway.request_steps import RequestStep, Sent

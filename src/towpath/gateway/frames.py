@@ -22,6 +22,9 @@ HEADER = struct.Struct(">ihhih")
 _TRANSACTIONAL_PRODUCE, _FLEXIBLE_PRODUCE = 3, 9
 ACKS = struct.Struct(">h")
 
+ClientName = tuple[str, str]
+"""The host that a client connects from, and its client id."""
+
 
 class FrameError(ValueError):
     """The bytes of a connection are no frames of Kafka's protocol."""

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from towpath.gateway.frames import ClientName
 from towpath.gateway.gateway_counts import LeavingCounts
 from towpath.gateway.routes import Routes
 
@@ -31,9 +32,6 @@ _STAY = 600.0
 """Seconds for which a client that came back is kept."""
 MOST = 50_000
 """Clients that are remembered."""
-
-ClientName = tuple[str, str]
-"""The host that a client connects from, and its client id."""
 
 
 @dataclass(slots=True)

@@ -73,8 +73,8 @@ class ProduceSteering:
         routes, home = self._routes, client.home
         if not routes.held.isdisjoint(names):
             return None, False
-        is_moved = any(name in routes.eras or name in routes.of_others for name in names)
-        if home.cluster is Cluster.SOURCE and not is_moved:
+        stays = routes.eras.keys().isdisjoint(names) and routes.of_others.has_none_of(names)
+        if home.cluster is Cluster.SOURCE and stays:
             return None, True
         routes.of_others.turn_back(client.name, names)
         batches = produce_requests.batches(asked)

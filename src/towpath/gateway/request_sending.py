@@ -8,8 +8,7 @@ from typing import Any, Protocol
 from towpath.gateway.answer_changes import AnswerChanges
 from towpath.gateway.apis import Api
 from towpath.gateway.fetch_requests import Positions
-from towpath.gateway.frames import Head
-from towpath.gateway.leaving_clients import ClientName
+from towpath.gateway.frames import ClientName, Head
 from towpath.gateway.recoding import Change
 from towpath.gateway.request_changes import CHANGES, exchanging
 from towpath.gateway.request_steps import RequestStep, Sent

@@ -20,8 +20,9 @@ from towpath.gateway.client_connection import ClientConnection
 from towpath.gateway.client_limits import ClientLimits
 from towpath.gateway.ended_clients import EndedClients
 from towpath.gateway.fenced_members import FencedMembers
+from towpath.gateway.frames import ClientName
 from towpath.gateway.gateway_counts import ConnectionCounts, GatewayCounts, MoveCounts
-from towpath.gateway.leaving_clients import ClientName, LeavingClients
+from towpath.gateway.leaving_clients import LeavingClients
 from towpath.gateway.listener_errors import instead, why_not
 from towpath.gateway.listening import listener
 from towpath.gateway.login_steering import LoginSteering

@@ -7,14 +7,13 @@ their requests are sent back as if the leader were elsewhere, which clients try 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
+
+from towpath.gateway.frames import ClientName
 
 MOST = 1000
 """Clients that are remembered until they are told of."""
-
-ClientName = tuple[str, str]
-"""The host that a client connects from, and its client id."""
 
 
 @dataclass(slots=True)
@@ -37,7 +36,11 @@ class TopicsOfOthers:
     def __contains__(self, topic: object) -> bool:
         return topic in self.links
 
+    def has_none_of(self, topics: Iterable[str]) -> bool:
+        """Return whether none of some topics is one of them."""
+        return self.links.keys().isdisjoint(topics)
+
     def turn_back(self, client: ClientName, topics: Collection[str]) -> None:
         """Note that a client writes to some of them, if they are."""
-        if len(self.turned_back) < MOST:
+        if self.links and len(self.turned_back) < MOST:
             self.turned_back |= {(client, topic) for topic in topics if topic in self.links}

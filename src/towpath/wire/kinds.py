@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from towpath.wire.batch import Table
-from towpath.wire.loops import loop
+from towpath.wire.loops import inlined, loop
 
 
 def kinds_of(rows: Table, first: int) -> list[list[int]]:
@@ -21,23 +21,27 @@ def kinds_of(rows: Table, first: int) -> list[list[int]]:
     return found[: _count(np.ascontiguousarray(rows), first, found)].tolist()  # type: ignore[no-any-return]
 
 
+@inlined
+def _is_of(found: Any, kind: Any, rows: Any, row: Any, first: Any) -> Any:
+    """Return whether a row is of a kind."""
+    for column in range(found.shape[1] - 1):
+        if found[kind, column] != rows[row, first + column]:
+            return False
+    return True
+
+
 @loop("int64(int64[:, ::1], int64, int64[:, ::1])")
 def _count(rows: Any, first: Any, found: Any) -> Any:
     """Fill `found` with kinds and their sums; return how many there are."""
     count, last = np.int64(0), found.shape[1] - 1
     for row in range(len(rows)):
         kind = np.int64(0)
-        while kind < count:
-            column = np.int64(0)
-            while column < last and found[kind, column] == rows[row, first + column]:
-                column += 1
-            if column == last:
-                break
+        while kind < count and not _is_of(found, kind, rows, row, first):
             kind += 1
         if kind == count:
             count += 1
-            for each in range(last):
-                found[kind, each] = rows[row, first + each]
+            for column in range(last):
+                found[kind, column] = rows[row, first + column]
             found[kind, last] = 0
         found[kind, last] += rows[row, 1] - rows[row, 0]
     return count

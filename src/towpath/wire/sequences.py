@@ -13,6 +13,8 @@ from towpath.wire.copying import copied, copied_short, put_word, read_word
 from towpath.wire.loops import inlined
 from towpath.wire.unlz4 import sequence_length
 
+OLD, NEW, SIZE = range(3)
+"""Columns of pieces: bytes of the source that stay, where they are in the new data, how many."""
 START, END, SHIFT = range(3)
 """Columns of ranges: where bytes that stay begin and end in the source, and how far they moved. A
 last one lies behind all bytes."""
@@ -91,9 +93,9 @@ def _put_last(fresh: Any, first: Any, end: Any, out: Any, at: Any) -> Any:
 def fill_ranges(pieces: Any, ranges: Any, index: Any) -> None:
     """Fill the ranges, and note for each stride of the source the first that ends behind it."""
     for piece in range(len(pieces)):
-        ranges[piece, START] = pieces[piece, 0]
-        ranges[piece, END] = pieces[piece, 0] + pieces[piece, 2]
-        ranges[piece, SHIFT] = pieces[piece, 1] - pieces[piece, 0]
+        ranges[piece, START] = pieces[piece, OLD]
+        ranges[piece, END] = pieces[piece, OLD] + pieces[piece, SIZE]
+        ranges[piece, SHIFT] = pieces[piece, NEW] - pieces[piece, OLD]
     last = len(pieces)
     ranges[last, START], ranges[last, END], ranges[last, SHIFT] = _BEHIND_ALL, _BEHIND_ALL, 0
     place = np.int64(0)

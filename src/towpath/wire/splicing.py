@@ -24,6 +24,7 @@ from towpath.wire.sequences import (
     END,
     PATCHES,
     SHIFT,
+    SIZE,
     START,
     STRIDE,
     WIDE,
@@ -47,7 +48,7 @@ def spliced(origin: PackedSource, fresh: Buffer) -> Buffer | None:
         fresh: The changed records.
     """
     packed, before, pieces = origin.packed, origin.size, origin.pieces
-    stays = int(pieces[:, 2].sum())
+    stays = int(pieces[:, SIZE].sum())
     if stays == before == len(fresh):
         return packed
     if stays < len(fresh) * _STAYS:

@@ -30,6 +30,16 @@ def change(cluster: LocalCluster, topic: str, configs: Mapping[str, str]) -> Non
         assert not admin.configs.change_all({TopicName(topic): dict(configs)}).failed
 
 
+def copied(link: Link, name: str) -> TopicName:
+    """Make a topic, and let a run copy it that ends then."""
+    topic = TopicName(create_topic(link.source.bootstrap, f"{link.name}.{name}", 1, OF_SOURCE))
+    produce(link.source.bootstrap, topic, [Record(b"k", b"v")] * 100)
+    run = link.run_inside()
+    wait_until(lambda: end(link.target, topic) == 100, lambda: f"it is copied: {run.said}", 120)
+    run.stop()
+    return topic
+
+
 @pytest.mark.timeout(600)
 def test_a_topic_that_is_promoted_at_once_gets_the_configs_of_the_source(
     gateway_link: Link, here: Here
@@ -52,11 +62,7 @@ def test_what_the_target_refuses_to_set_is_named(
     gateway_link: Link, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link = gateway_link
-    topic = TopicName(create_topic(link.source.bootstrap, f"{link.name}.refused", 1, OF_SOURCE))
-    produce(link.source.bootstrap, topic, [Record(b"k", b"v")] * 100)
-    run = link.run_inside()
-    wait_until(lambda: end(link.target, topic) == 100, lambda: f"it is copied: {run.said}", 120)
-    run.stop()
+    topic = copied(link, "refused")
     why = RefusedError("target", "changing configs", 29, "TOPIC_AUTHORIZATION_FAILED", "no right")
     with open_link(load(link.file)) as found:
         found.read()
@@ -77,11 +83,7 @@ def test_what_changed_since_the_last_sync_is_brought_or_named(
     gateway_link: Link, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link = gateway_link
-    topic = TopicName(create_topic(link.source.bootstrap, f"{link.name}.changed", 1, OF_SOURCE))
-    produce(link.source.bootstrap, topic, [Record(b"k", b"v")] * 100)
-    run = link.run_inside()
-    wait_until(lambda: end(link.target, topic) == 100, lambda: f"it is copied: {run.said}", 120)
-    run.stop()
+    topic = copied(link, "changed")
     later = {"retention.ms": "172800000", "segment.ms": "7200000", "max.message.bytes": "1500000"}
     change(link.source, topic, later)
     away = UnreachableError("source", "asking", "no answer")

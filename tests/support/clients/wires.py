@@ -6,8 +6,8 @@ import asyncio
 
 from towpath.gateway.broker_connections import BrokerConnection
 from towpath.gateway.client_connection import ClientConnection
+from towpath.gateway.frames import ClientName
 from towpath.gateway.gateway_counts import ConnectionCounts
-from towpath.gateway.leaving_clients import ClientName
 
 
 class Wire(asyncio.Transport):

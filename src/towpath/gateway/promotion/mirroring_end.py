@@ -53,8 +53,8 @@ def close_topics(link: OpenLink, record: Promoted) -> ClosedTopics:
 
     Runs read the state of a topic, and stop. A run that is frozen may have read it before: what it
     sends later is refused by the fences. Where the logs ended when the topics moved goes into the
-    ledger, too: there a link back begins. The topics get the configs that the source
-    has now, also those that the link held back.
+    ledger, too: there a link back begins. The topics get the configs that the source has now, also
+    those that the link held back.
 
     Args:
         link: The link that copied them.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
+from towpath.gateway.frames import ClientName
 from towpath.gateway.promotion.promotion_resources import PromotionResources
-from towpath.gateway.topics_of_others import ClientName
 from towpath.ledger.entries import Promoted
 from towpath.model.nouns import NO_TOPIC_ID, TopicName
 from towpath.model.reasons import Reason, ReasonCode
@@ -36,7 +36,7 @@ class OtherLinks:
         Args:
             mirrors: Whether clients read mirrors: what the link does not have is the target's then.
         """
-        at, self._known = self._at, {**self._at.book.of_others}
+        at, self._known = self._at, self._at.book.of_others
         found = {} if mirrors else self._known
         ids = {*ids_of(found)}
 

@@ -51,9 +51,8 @@
 
 Others stand beside what raises them: three kinds of UnreachableError, SecurityError in
 `cluster/connect/login.py`, UnresolvedError in `cluster/connect/connection.py` and ThrottledError in
-`cluster/connect/throttling.py`; DevError (2) and its kinds in
-`dev/errors.py`; those of archives in `archive/errors/`, and of migrations to KRaft in
-`kraft/errors/`.
+`cluster/connect/throttling.py`; DevError (2) and its kinds in `dev/errors.py`; those of archives in
+`archive/errors/`, and of migrations to KRaft in `kraft/errors/`.
 
 The number is the exit code; the stable `code` of each class stands in what `--output json` says.
 Every constructor hands all of its positional arguments to `Exception`, else an instance could not
